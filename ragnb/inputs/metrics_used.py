@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +15,7 @@ from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import head_of
 from ragnb.readers.facts import SILENT, direction_of_name
 from ragnb.readers.metrics import open_facts
+from ragnb.readers.reading import metrics_of_tool
 from ragnb.scenario import Scenario
 from ragnb.scenario.load import metric_place
 from ragnb.schema import (
@@ -62,7 +62,7 @@ def metrics_of(
     asked = {name: fact for name, fact in asked.items() if not is_operation(name)}
     _refuse_open(scenario, asked)
     columns = [name for name in column_names(frame) if name not in asked]
-    of_tool = {metric.name: metric for metric in _of_tool(tools, columns)}
+    of_tool = {metric.name: metric for metric in metrics_of_tool(tools.values(), columns)}
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **declared_here} if name in columns)
     elif given is None:
@@ -103,24 +103,6 @@ def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns:
             near = did_you_mean(name, [column for column in columns if "__" not in column])
             reason = f"{name!r} is no column of the table; {near}"
             raise RagnbError(f"{where}{reason}")
-
-
-def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:
-    """Yield the metrics that a layout declares and METRICS does not hold as they are.
-
-    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the
-    total.
-    """
-    for name, row in tools.items():
-        if name not in columns:
-            continue
-        known = METRICS.get(name)
-        kind = row.get("kind", "continuous")
-        made = Metric(name, row["low"], row["high"], row["better"], kind=kind, role="quality")
-        if known is None or (known.scale, known.better) != (made.scale, made.better):
-            yield made
-        elif known.role == "rate":
-            yield replace(known, role="quality")
 
 
 def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:

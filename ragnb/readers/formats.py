@@ -133,8 +133,8 @@ def load(
             )
         raw = Raw(in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
-        # A frame that a reader of ours made remembers what its file lost, and what the tool that wrote it declares;
-        # of any other nothing is known.
+        # A frame that a reader of ours made remembers what its file lost, and what its tool declares; of any other
+        # nothing is known.
         read = remembered(source)
         if read.origin:
             report.expect(int(read.origin.get("lines", 0)), int(read.origin.get("damaged", 0)))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
+
+from ragnb.schema import METRICS, Metric
 
 
 @dataclass
 class Reading:
     """A table, and what a reader has to say of its source.
 
-    Inside ragnb readings are handed on, not frames with attributes, which pandas loses at some steps and copies
+    Inside ragnb readings are passed, not frames with attributes, which pandas loses at some steps and copies
     deeply at others.
 
     Attributes
@@ -74,6 +76,38 @@ class Reading:
             about["role"] = self.role
         self.frame.attrs = about
         return self.frame
+
+
+def metrics_of_tool(rows: Iterable[Mapping[str, Any]], columns: Container[str]) -> Iterator[Metric]:
+    """Yield the metrics that a tool's layout declares and METRICS does not hold as they are.
+
+    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the
+    total.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        As in `Reading.metrics`.
+    columns : container of str
+        Those that the table still has.
+
+    Examples
+    --------
+    >>> row = {"metric": "Toxicity", "low": 0, "high": 1, "better": "lower"}
+    >>> [(metric.name, metric.better) for metric in metrics_of_tool([row], ["Toxicity"])]
+    [('Toxicity', 'lower')]
+    """
+    for row in rows:
+        name = row["metric"]
+        if name not in columns:
+            continue
+        known = METRICS.get(name)
+        kind = row.get("kind", "continuous")
+        made = Metric(name, row["low"], row["high"], row["better"], kind=kind, role="quality")
+        if known is None or (known.scale, known.better) != (made.scale, made.better):
+            yield made
+        elif known.role == "rate":
+            yield replace(known, role="quality")
 
 
 def remembered(frame: Any) -> Reading:

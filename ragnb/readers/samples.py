@@ -101,7 +101,7 @@ def read_scores(
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
         ``attrs["metrics"]``, where a tool's layout knows them, lists range, direction, threshold and number of
-        failures of its metrics, which hold where the frame is handed on, as long as pandas keeps them.
+        failures of its metrics, which hold wherever the frame is passed, as long as pandas keeps them.
         ``attrs["facts"]`` lists what was found out about metrics, rows and owners (dicts
         of ``metric, fact, value, evidence, open``).
         ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:

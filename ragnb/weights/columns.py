@@ -20,6 +20,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, outside, place
 from ragnb.readers.frames import canonical, native
 from ragnb.readers.names import rename_map
+from ragnb.readers.reading import metrics_of_tool, remembered
 from ragnb.schema import (
     CLIP,
     METRICS,
@@ -82,7 +83,8 @@ def scored(
     ----------
     scores : DataFrame of any engine
     metrics : names or Metric objects, or None
-        As `resolve_metrics` takes them; a name may be what a tool calls the metric.
+        As `resolve_metrics` takes them; a name may be what a tool calls the metric. None is all that ragnb knows,
+        and of a table that a reader made all that its tool declares, too.
     *kept : str or None
         Columns that the caller names; they stay what they are.
 
@@ -98,6 +100,9 @@ def scored(
     (['faithfulness'], ['faithfulness'])
     """
     given = metric_list(metrics)
+    if given is None:
+        of_tool = remembered(scores).metrics
+        given = [*metrics_of_tool(of_tool, column_names(scores) if of_tool else ())] or None
     declared_metrics = [item for item in given or () if isinstance(item, Metric)]
     if (
         declared_metrics
