@@ -331,7 +331,7 @@ def generate_cases(
     ]
     names += ["persona", "kind", "answerable", "generation_params"]
     cases = pd.DataFrame([*rows.values()], columns=names)
-    cases.attrs["dropped"], cases.attrs["wanted"] = dict(dropped), n
+    cases.attrs["dropped"] = dict(dropped)
     cases.attrs["account"] = total_account(accounts)
     return cases
 
