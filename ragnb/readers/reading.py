@@ -115,16 +115,19 @@ def remembered(frame: Any) -> Reading:
 
     Examples
     --------
-    >>> remembered(Reading(pd.DataFrame({"a": [1]}), {"lines": 1}, []).with_attrs()).origin
-    {'lines': 1}
+    >>> remembered(Reading(pd.DataFrame({"a": [1]}), {"sha256": None, "lines": 1}, []).with_attrs()).origin
+    {'sha256': None, 'lines': 1}
     >>> remembered(pd.DataFrame({"a": [1]})).origin
     {}
     """
     attrs = getattr(frame, "attrs", {})
     origin = attrs.get("source")
+    # Others write into `attrs`, too, under the same names.
+    if not (isinstance(origin, Mapping) and "sha256" in origin):
+        return Reading(frame, {}, [])
     return Reading(
         frame,
-        dict(origin) if isinstance(origin, Mapping) else {},
+        dict(origin),
         list(attrs.get("lossy", ())),
         list(attrs.get("metrics", ())),
         list(attrs.get("facts", ())),

@@ -256,6 +256,18 @@ def test_a_file_means_the_same_at_once_and_read_first(file):
     pandas.testing.assert_series_equal(alone.reindex(shown.index), shown)
 
 
+@pytest.mark.parametrize(
+    "attrs",
+    [{"metrics": ["faithfulness"]}, {"source": "prod", "facts": 3}, {"source": {"metrics": 1}}],
+)
+def test_what_others_write_into_the_attributes_of_a_table_means_nothing(attrs):
+    frame = pandas.DataFrame({"sample_id": ["a", "b"], "faithfulness": [0.5, 1.0]})
+    plain = rn.assess(frame).means
+    frame.attrs = attrs
+    pandas.testing.assert_frame_equal(rn.assess(frame).means, plain)
+    assert rn.weighted_means(frame)["value"].tolist() == [0.75, 0.75]
+
+
 def test_a_log_of_inspect_is_the_same_from_zstd_deflate_and_json():
     new, as_json = (rn.read_scores(HERE / f"inspect_0.3.285_log.{end}") for end in ("eval", "json"))
     metrics = ["includes", "exact", "token_overlap", "context_support"]
