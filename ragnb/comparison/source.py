@@ -104,6 +104,7 @@ def run_of(
         for key in _SHARED
         if like is not None and key in like.model_fields_set
     }
+    # What one run says of the evaluation holds for the other, unless the caller says otherwise.
     settings = shared | dict(settings or {})
     label = ""
     snapshot = None
@@ -154,6 +155,7 @@ def need_baseline(baseline: str, systems: Collection[str]) -> None:
         there: list[str] = []
         with suppress(OSError):
             there = [entry.name for entry in folder.iterdir() if entry.is_file()]
+        # A name that is nearly that of a file beside it is likelier a slip than a system.
         tables = [str(folder / name) for name in near_names(Path(baseline).name, there, least=75)]
         step = "Name one of these, a table of scores, or a run such as reports/NAME/latest"
         raise unknown("baseline", baseline, [*systems, *tables], step)
@@ -230,6 +232,7 @@ def paired_runs(
     if inside:
         runs = [run]
     else:
+        # In one table both sides were scored with the same references; in two they may not have been.
         runs = [run, other]
         read += (REFERENCE,)
     tables = [rows_of(one.frame, metrics, read, doc=scenario.doc) for one in runs]
@@ -239,6 +242,7 @@ def paired_runs(
         sides = [rows.of(0, pair[0]), rows.of(len(runs) - 1, pair[1])]
         new = pair[0] or run.name or "candidate"
         old = pair[1] or other.name or "baseline"
+        # Two versions of one system have one name, and the table needs two.
         if new != old:
             names = (new, old)
         else:
@@ -338,6 +342,7 @@ def _sides(
                 f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
             )
         return [(name, inside) for name in others]
+    # A name that is the only one is no choice: two versions may call themselves differently.
     if len(run.systems) <= 1:
         chosen = [None]
     several = len(other.systems) > 1

@@ -73,11 +73,13 @@ def card_of(
     metrics = metric_table(reading)
     kind = _kind_of(reading, metrics)
     if kind in ("totals", "gold"):
+        # Their numbers are no scores of answers.
         metrics = metrics[:0]
     if kind in ("table", "traces", "cases"):
         guessed = _guessed(frame, mapped)
     else:
         guessed = {}
+    # Questions and answers under names of their own make a log.
     if guessed and kind != "traces":
         kind = "traces"
     if kind == "traces" and not guessed and _is_open(reading, mapped):
@@ -90,6 +92,7 @@ def card_of(
     if kind == "scores":
         declared, choices = _declarations(metrics)
         if not declared and not metrics["known"].any():
+            # Where nothing else is known, a line that asks is better than none.
             declared = choices
         if declared:
             settings["metrics"] = declared
@@ -98,6 +101,7 @@ def card_of(
     shown |= _of_lists(reading)
     if kind == "traces":
         shown |= _of_log(frame, set(shown.values()))
+    # A line is shown only where it works.
     runs = kind != "ratings" or _calibrates(path)
     used = {*metrics["metric"], *shown, *shown.values(), *guessed}
     return FileCard(
@@ -212,6 +216,7 @@ def _picks(
     ]
     # A metric whose cells are not all numbers is read under another name, as text.
     as_text = {mapped.get(name, name): f"{name}_text" for name in words}
+    # What was seen in the cells counts more than a guess by the name.
     return reading.picks | dict(guessed) | as_text
 
 

@@ -351,6 +351,7 @@ def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
     grades: dict[str, dict[str, float]] = {}
     for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
         relevant = grades.setdefault(str(as_id(query)), {})
+        # As trec_eval has it: a relevance above 0 is relevant.
         if float(relevance) > 0:
             relevant[str(as_id(passage))] = float(relevance)
     report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
@@ -361,6 +362,7 @@ def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
     }
     if any(grade != 1 for relevant in grades.values() for grade in relevant.values()):
         raw.columns["gold_relevance"] = [[*relevant.values()] for relevant in grades.values()]
+    # A row is a query now, and no line of the file.
     raw.lines = None
 
 
@@ -394,6 +396,7 @@ def _ids(value: Any, bare: bool = False) -> list[str] | None:
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
     """Return the passages in a cell, each with its id as a text; None for a missing cell."""
+    # Most rows are as they should be, and are not copied.
     if type(value) is list and all(
         type(item) is dict and type(item.get("id")) is str for item in value
     ):
