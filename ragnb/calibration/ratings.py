@@ -162,14 +162,15 @@ def open_ratings(
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
     if "cluster" in (table := pd.concat(parts, ignore_index=True)):
         codes = coded(table["cluster"], compose=True).codes
-        lone = codes < 0  # where others have a cluster, a row without one is its own
-        table["cluster"] = (
-            codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
-        )
-    else:  # lone ratings of unequal weights are their own clusters
-        table["cluster"] = (
-            np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
-        )
+        if not (codes < 0).all():
+            # Where others have a cluster, a row without one is its own.
+            codes = stats.lone_apart(codes)
+        table["cluster"] = codes
+    elif len(table) and np.ptp(table["weight"]) > 0:
+        # Lone ratings of unequal weights are their own clusters.
+        table["cluster"] = np.arange(len(table))
+    else:
+        table["cluster"] = -1
     if asked.whole:
         refuse_twice(table, asked.item)
     else:
@@ -469,10 +470,12 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
             "first (low + (high − low)·score), or give scale= if they already are"
         )
     seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
-    low, high = (
-        (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
-    )
-    return low, high if high > low else low + 1.0
+    if not len(seen):
+        return 0.0, 1.0
+    low = float(np.floor(seen.min()))
+    high = float(np.ceil(seen.max()))
+    # Of scores that are all equal, a scale of no length would divide by 0.
+    return low, max(high, low + 1.0)
 
 
 def design(cells: pd.DataFrame, *, of_sums: bool = False) -> dict[str, Any]:

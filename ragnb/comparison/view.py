@@ -79,9 +79,8 @@ def compare_view(
     scenario = run.scenario
     notes = changes(run, other, pairs)
     pairs = with_ratings(pairs, scenario)
-    by = by or (
-        scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None
-    )
+    if not by and documents and (pairs[0].unit == "document" or pairs[0].complete):
+        by = scenario.doc
     table = compared(pairs, scenario, margin=margin, primary=primary)
     if by is None:
         slices = None
@@ -128,10 +127,10 @@ def compare_view(
             say("compare.anchor", head=text) for text in comparison_notes(accepted, say)
         )
         table = pd.concat([table, accepted], ignore_index=True)
-    said = [
-        f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"]
-        for row in notes
-    ]
+    said = []
+    for row in notes:
+        about = row["about"] if len(pairs) > 1 else ""
+        said.append(f"{about}: {row['text']}" if about else row["text"])
     title = say("compare.title", **names)
     view = View(scenario.lang, title, head, shown, [*said, *notes_of_table], took)
     return view, table, slices

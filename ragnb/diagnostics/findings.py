@@ -258,7 +258,10 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
     else:
         ends = x
     # So many values are as low as this that none of the lowest is left out.
-    least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
+    if 0 < top <= len(ends):
+        least = np.partition(ends, top - 1)[top - 1]
+    else:
+        least = np.nan
     if np.isnan(least):
         near = np.flatnonzero(~np.isnan(x))
     else:

@@ -46,7 +46,9 @@ def past(
     x = np.asarray(values, dtype=float)
     if at is None:
         return np.zeros(x.shape, dtype=bool)
-    return np.asarray((x < at - SLACK) if better == "higher" else (x > at + SLACK), dtype=bool)
+    if better == "higher":
+        return np.asarray(x < at - SLACK)
+    return np.asarray(x > at + SLACK)
 
 
 def meets(value: float, gate: Gate) -> bool:

@@ -193,7 +193,9 @@ class Fields:
         for mention in pattern(of, self.words).finditer(text):
             written = (mention["value"] or mention["first"]).strip(".,/ ")
             number = pattern("number").fullmatch(str(NUMERALS.get(written, written)))
-            value, scale = (
-                (float(number[1]), number[2] or number[3]) if number else (math.nan, None)
-            )
+            value = math.nan
+            scale = None
+            if number:
+                value = float(number[1])
+                scale = number[2] or number[3]
             yield self.names[mention["name"] or mention["second"]], value, scale

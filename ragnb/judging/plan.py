@@ -237,7 +237,11 @@ class Plan:
         rows = np.argsort(turns, kind="stable")
         n = len(names)
         start = -1
-        for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
+        looks = range(0)
+        if settled:
+            # After a fifth, rounded up, and then after each tenth.
+            looks = range(max(FEWEST, -(-n // 5)), n, -(-n // 10))
+        for end in [0, *looks, n]:
             if settled and 0 < start < end and settled(turns < start):
                 return
             due = rows[(start <= turns[rows]) & (turns[rows] < end)]

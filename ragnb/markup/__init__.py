@@ -204,7 +204,9 @@ def p_value(value: Number) -> str:
     >>> p_value(0.0123), p_value(0.0001), p_value(float("nan"))
     ('0.012', '< 0.001', '—')
     """
-    return "< 0.001" if not is_missing(value) and float(value) < 0.001 else number(value)  # type: ignore[arg-type]
+    if value is not None and not is_missing(value) and float(value) < 0.001:
+        return "< 0.001"
+    return number(value)
 
 
 def telling_digits(values: Iterable[float], bound: float, least: int = 3) -> int:

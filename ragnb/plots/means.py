@@ -103,9 +103,8 @@ class Means:
         )
         # Between its scale's ends a metric is shown beside others.
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
-        self.common = (
-            next(iter(self.scales.values())) if len(set(self.scales.values())) == 1 else None
-        )
+        scales = {*self.scales.values()}
+        self.common = scales.pop() if len(scales) == 1 else None
 
     def at(self, system: str, metric: str) -> tuple[Any, Any, Any]:
         """Return an estimate and its interval, None if missing."""

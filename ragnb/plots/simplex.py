@@ -61,11 +61,13 @@ def weight_map(found: Any, **look: Unpack[LookOfSystems]) -> Axes:
         f"{row.metric}: {say('chart.flip', today=percent(row.today), flip=percent(row.flip))}"
         for row in found.flips.dropna().itertuples()
     ]
-    draw, height = (
-        (_triangle, 4.6)
-        if len(found.metrics) == 3
-        else (_strips, 1.2 + _STRIP * len(found.metrics))
-    )
+    draw: Any
+    if len(found.metrics) == 3:
+        draw = _triangle
+        height = 4.6
+    else:
+        draw = _strips
+        height = 1.2 + _STRIP * len(found.metrics)
     with canvas(look, height) as (ax, describe):
         sides = system_places(look, [found.candidate, found.baseline])
         label = draw(ax, found, say, [SYSTEM_COLOURS[place] for place in sides])

@@ -97,6 +97,13 @@ def _is_gone(value: Any) -> bool:
     return value is None or value != value or str(value) == "<NA>"
 
 
+def _is_there(cell: Any, least: int) -> bool:
+    """Whether a cell holds a text, or a list of at least so many."""
+    if isinstance(cell, str):
+        return bool(cell.strip())
+    return hasattr(cell, "__len__") and len(cell) >= least
+
+
 def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str, ...]]:
     """Return for each case which of the fields it lacks; text that is blank counts as lacking.
 
@@ -110,12 +117,7 @@ def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str,
     for field in needs:
         cells: Any = cases.get(field, [None] * len(cases))
         least = 0 if field == "retrieved_contexts" else 1  # which are there also as an empty list
-        present[field] = [
-            bool(cell.strip())
-            if isinstance(cell, str)
-            else hasattr(cell, "__len__") and len(cell) >= least
-            for cell in cells
-        ]
+        present[field] = [_is_there(cell, least) for cell in cells]
     return [
         tuple(field for field, there in present.items() if not there[i]) for i in range(len(cases))
     ]

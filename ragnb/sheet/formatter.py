@@ -102,7 +102,9 @@ class Formatter:
         apart = [name for name in self.quality if name in names and not self.rows[name]["weight"]]
         others = [name for name in self.quality if name not in names]
         # The dimensions of a rubric that have a section of their own beside metrics of another scale.
-        self.dimensions = apart if others and len(apart) == len(self.quality) - len(others) else []
+        self.dimensions = []
+        if others and len(apart) + len(others) == len(self.quality):
+            self.dimensions = apart
         self.quality = [name for name in self.quality if name not in self.dimensions]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}

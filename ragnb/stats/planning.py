@@ -480,8 +480,12 @@ def label_budget(
     g_eff = np.maximum(per_label * labels, 1.0)
     low, high = mean_interval(share, se, g_eff, labels, (0.0, 1.0), binary=True, level=level)
     fraction = labels / (labels_planned or np.inf)
-    alpha, kept_of = (alpha, 1.0) if labels_planned is None else (alpha / 2, np.sqrt(fraction))
-    independent = np.maximum(np.floor(labels * kept_of / need.deff + 1e-9), 1.0)
+    worth = labels / need.deff
+    if labels_planned is not None:
+        # The fourth-root rule: what is looked at again counts less, at half the error a side.
+        worth = worth * np.sqrt(fraction)
+        alpha = alpha / 2
+    independent = np.maximum(np.floor(worth + 1e-9), 1.0)
     # The teeth of the exact test's power are shorter than this.
     ahead = independent[:, None] + np.arange(61.0)
     power = binomial_power(ahead.ravel(), target, min(need.seen, 1 - 1e-9), alpha=alpha)

@@ -69,7 +69,9 @@ def quantile_interval(
     """
     _check(q)
     (x,) = checked(values)
-    is_lost = np.isnan(x) & (np.zeros(len(x), dtype=bool) if lost is None else np.asarray(lost))
+    is_lost = np.zeros(len(x), dtype=bool)
+    if lost is not None:
+        is_lost = np.isnan(x) & np.asarray(lost)
     kept = ~np.isnan(x) | is_lost
     x = x[kept]
     is_lost = is_lost[kept]

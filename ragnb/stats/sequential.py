@@ -54,7 +54,8 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
         order[place] = rows[chosen]
         room[place : ends[chosen] - 1] -= 1
         group = code[rows[chosen]]
-        following[group] = chosen + 1 if chosen + 1 < start[group] + sizes[group] else n
+        is_last = chosen + 1 == start[group] + sizes[group]
+        following[group] = n if is_last else chosen + 1
     return order
 
 

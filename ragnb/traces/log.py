@@ -346,6 +346,6 @@ def _documents(rows: pd.DataFrame, passages: list[Any]) -> list[str]:
         return columns.texts(rows, "doc_name").fill_null("").to_list()
     firsts = [cells[0] if cells else None for cells in passages]
     ids = [one.get("id") if isinstance(one, dict) else one for one in firsts]
-    return [
-        one.partition("#")[0] if isinstance(one, str) and "#" in one[:200] else "" for one in ids
-    ]
+    # `terms.pdf#12` is a place in a document; other ids do not say which they are of.
+    places = [one if isinstance(one, str) and "#" in one[:200] else "" for one in ids]
+    return [place.partition("#")[0] for place in places]

@@ -146,6 +146,8 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
         )
     word = nw.col("label").cast(nw.String)
     n = np.array([*tally(labelled, {one: word == one for one in LABELS}).values()], dtype=np.int64)
-    share = n / n.sum() if n.sum() else np.full(len(n), np.nan)
+    share = np.full(len(n), np.nan)
+    if n.any():
+        share = n / n.sum()
     meaning = [say(f"label.{name}") for name in LABELS]
     return pd.DataFrame({"label": LABELS, "meaning": meaning, "n": n, "share": share})

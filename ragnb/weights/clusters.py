@@ -132,7 +132,10 @@ def question_clusters(batch: Batch, base: Labels, questions: str | None) -> Labe
 def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
     """How many rows have a question, and how many questions there are; none in a column of lists on an engine."""
     if isinstance(frame, pd.DataFrame):
-        asked = _as_label(frame[name] if without is None else frame[name][frame[without].isna()])
+        asked = frame[name]
+        if without is not None:
+            asked = asked[frame[without].isna()]
+        asked = _as_label(asked)
         return int(asked.notna().sum()), int(asked.nunique())
     rows = opened(frame)
     kind = rows.collect_schema()[name]

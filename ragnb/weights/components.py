@@ -477,7 +477,9 @@ def _worth(sums: _Sums, has_documents: bool) -> tuple[float, float]:
     s = n_j / n_a
     of_answer = v_a + v_j / s
     bottom = v_q + of_answer / r
-    return float(r), float((v_q + of_answer) / bottom) if bottom > 0 else float("nan")
+    if bottom > 0:
+        return float(r), float((v_q + of_answer) / bottom)
+    return float(r), float("nan")
 
 
 def _threshold_of(
@@ -500,7 +502,10 @@ def _questions(rows: pd.DataFrame, name: str, plan: _Plan, at: float | None) -> 
         .mean()
         .reset_index()
     )
-    answers["right"] = np.nan if at is None else (answers[name] >= at - 1e-12).astype(float)
+    answers["right"] = np.nan
+    if at is not None:
+        # What rounding leaves of a mean of judgements that are all at the threshold.
+        answers["right"] = (answers[name] >= at - 1e-12).astype(float)
     groups = answers.groupby(plan.question, sort=False)
     table = groups.agg(
         n=(name, "size"), mean=(name, "mean"), sd=(name, "std"), n_right=("right", "sum")

@@ -187,15 +187,16 @@ def turn_trends(
         if not is_usable.any():
             continue
         slope = stats.jackknife(stats.ratio, parts[is_usable], sizes[is_usable], level=level)
+        p = np.nan
+        if not np.isnan(slope.low):
+            p = stats.t_p_value(slope.value, slope.se, slope.df)
         rows.append(
             {
                 "metric": metric,
                 "slope": slope.value,
                 "low": slope.low,
                 "high": slope.high,
-                "p": np.nan
-                if np.isnan(slope.low)
-                else stats.t_p_value(slope.value, slope.se, slope.df),
+                "p": p,
                 "n": int(kept.sum()),
                 "n_conversations": int((np.bincount(code, x * x) > 0).sum()),
                 "level": level,

@@ -305,7 +305,9 @@ def total_of(
         why = f"{endless[-1]!r} is lower-is-better and has no finite range; declare one, or orient=False"
     if why and strict:
         raise RagnbError(why)
-    low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
+    low = high = np.nan
+    if len(spans) == 1 and not why:
+        (low, high) = spans.pop()
     least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
     bottom, top = (
         np.array([m.scale if m.bounded else (0.0, 1.0) for m in metrics], dtype=float)

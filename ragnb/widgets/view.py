@@ -362,7 +362,9 @@ def _lead(model: Weighing) -> Safe:
         return Safe("")
     ahead, behind = (one_line(name, 40) for name in found.order)
     value, low, high = found.at(found.today).iloc[0]
-    value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
+    if value < 0:
+        # Told of the one that is ahead.
+        value, low, high = -value, -high, -low
     words = {"name": ahead, "other": behind, "value": number(value), "ends": ends(low, high)}
     lines = [model.say("editor.leads", **words)]
     if (row := model.now.by_people) is not None:
