@@ -13,6 +13,8 @@ from typing import Any
 
 os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
+# Processes of tests fill the cores: threads of OpenBLAS on top would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from environments import install_wheel
