@@ -203,6 +203,18 @@ def test_no_width_makes_the_page_scroll_sideways(name, pages, page):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, width
 
 
+@pytest.mark.parametrize("name", ["quickstart", "traced", "failed"])
+def test_heads_of_questions_stand_over_what_they_name(name, pages, page):
+    opened(page, pages(name), width=1280, height=900)
+    places = """row => [...row.children].map(cell =>
+        [getComputedStyle(cell).textAlign, Math.round(cell.getBoundingClientRect().left)])"""
+    lists = page.locator(".rg-samples").all()
+    assert lists
+    for questions in lists:
+        heads = questions.locator(".rg-heads").evaluate(places)
+        assert heads == questions.locator(".q > summary").first.evaluate(places)
+
+
 @pytest.mark.parametrize("name", ["quickstart", "chinese"])
 def test_the_first_screen_holds_verdict_score_and_the_first_things_to_fix(name, pages, page):
     opened(page, pages(name), width=1280, height=800)
