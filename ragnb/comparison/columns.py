@@ -74,24 +74,33 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     )
     worst[~np.isfinite(worst)] = np.nan
     is_lost = there.any(axis=1, keepdims=True) & ~there & (states != 2).all(axis=1, keepdims=True)
-    filled = np.where(is_lost, worst[:, None, None], scores)
+    filled = scores
+    if is_lost.any():
+        filled = np.where(is_lost, worst[:, None, None], scores)
     weights, slopes, intercepts = (
         part[:, None, None] for part in (total.weights, total.slopes, total.intercepts)
     )
 
-    def added(scores: Array, present: Flags) -> Array:
+    def weighed(scores: Array) -> Array:
+        return np.asarray((scores * slopes + intercepts) * weights)
+
+    def added(parts: Array, present: Flags) -> Array:
         """Return the weighted score of each question over the metrics that are present, nan without any."""
-        score = np.where(present, (scores * slopes + intercepts) * weights, 0.0).sum(axis=0)
+        score = np.where(present, parts, 0.0).sum(axis=0)
         with np.errstate(invalid="ignore"):  # 0/0 is nan
             return np.asarray(score / (present * weights).sum(axis=0))
 
     share = np.moveaxis(total.shares(both[:, 0].T), -1, 0)[:, None]
     noise_of_total = np.where(share > 0, noise * (share * slopes) ** 2, 0.0).sum(axis=0)
+    parts_of_scores = weighed(scores)
+    parts_of_filled = parts_of_scores
+    if filled is not scores:
+        parts_of_filled = weighed(filled)
     is_filled: Flags = np.all(~np.isnan(filled), axis=1, keepdims=True)
     parts = {
-        "scores": [*np.where(both, scores, np.nan), added(scores, both)],
-        "own": [*scores, added(scores, there)],
-        "filled": [*filled, added(filled, is_filled)],
+        "scores": [*np.where(both, scores, np.nan), added(parts_of_scores, both)],
+        "own": [*scores, added(parts_of_scores, there)],
+        "filled": [*filled, added(parts_of_filled, is_filled)],
         "noise": [*noise, noise_of_total],
         "states": [*states, np.zeros(noise_of_total.shape, dtype=int)],
     }
@@ -102,7 +111,7 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         of_people = np.where(is_rated[:, None, None], human, scores)
         everyone: Flags = np.all(~np.isnan(of_people) | ~both, axis=0)
         if (is_rated & (total.weights > 0)).any():
-            total_of_people = np.where(everyone, added(of_people, both), np.nan)
+            total_of_people = np.where(everyone, added(weighed(of_people), both), np.nan)
         else:
             total_of_people = np.full(everyone.shape, np.nan)
         parts["human"] = [*human, total_of_people]
