@@ -92,6 +92,28 @@ def test_what_the_budget_buys_is_what_a_larger_study_gets():
         assert (table["se_after"] <= table["se_now"] + 1e-12).all()
 
 
+def test_the_budget_buys_more_of_one_thing_at_its_price():
+    frame = drawn(np.random.default_rng(9), r=3, s=2)
+    costs = {"question": 0.5, "answer": 0.2, "judge": 0.1}
+    table = rn.noise(frame, metrics=METRIC, costs=costs, budget=60.0).steps.set_index("spend_on")
+    (v_d, v_q, v_a, v_j), _ = by_mean_squares(frame)
+    answer = 0.2 + 2 * 0.1
+    question = 0.5 + 3 * answer
+    more = {"questions": 60 / question, "answers": 60 / answer, "judge": 60 / 0.1}
+    more["documents"] = more["questions"] * 20 / 100
+    grown = 1 + more["questions"] / 100
+    q, a, j = more["questions"], more["answers"], more["judge"]
+    after = {
+        "documents": (v_d / 20 + v_q / 100 + v_a / 300 + v_j / 600) / grown,
+        "questions": v_d / 20 + v_q / (100 + q) + v_a / (300 + 3 * q) + v_j / (600 + 6 * q),
+        "answers": v_d / 20 + v_q / 100 + v_a / (300 + a) + v_j / (600 + 2 * a),
+        "judge": v_d / 20 + v_q / 100 + v_a / 300 + v_j / (600 + j),
+    }
+    assert table["more"].to_dict() == pytest.approx(more)
+    assert (table["se_after"] ** 2).to_dict() == pytest.approx(after)
+    assert table["best"].idxmax() == min(after, key=after.get)
+
+
 def test_the_interval_of_a_share_is_the_jackknife_over_documents():
     frame = drawn(np.random.default_rng(8), G=4)
     found = rn.noise(frame, metrics=METRIC).shares
