@@ -69,6 +69,13 @@ def test_components_are_those_of_the_nested_mean_squares(seed):
     assert shares["share"].tolist() == pytest.approx(want, abs=1e-9)
 
 
+def test_questions_stand_in_the_order_of_the_rows():
+    frame = drawn(np.random.default_rng(9), G=12)
+    assert rn.noise(frame, metrics=METRIC).questions["sample_id"].tolist() == list(
+        dict.fromkeys(frame["sample_id"])
+    )
+
+
 def test_planted_variances_are_found_on_average():
     planted = (0.01, 0.02, 0.01, 0.005)
     found = [
