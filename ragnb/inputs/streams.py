@@ -54,10 +54,13 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    return sorted(
-        collected(opened(frame).select(column).drop_nulls(column).unique())[column].to_list(),
-        key=str,
-    )
+    values: list[Any]
+    if isinstance(frame, pd.DataFrame):
+        values = frame[column].dropna().unique().tolist()
+    else:
+        rows = opened(frame).select(column).drop_nulls(column).unique()
+        values = collected(rows)[column].to_list()
+    return sorted(values, key=str)
 
 
 def systems(frame: Any) -> tuple[Any, list[Any]]:
