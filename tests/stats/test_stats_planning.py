@@ -21,6 +21,11 @@ def test_power_is_that_of_scipys_binomial(n, target, share):
     assert stats.binomial_power([n], target, share)[0] == pytest.approx(want, abs=1e-10)
 
 
+def test_of_a_rare_success_the_first_one_is_enough():
+    # P(X > 0) of three tries at 1 % is .03.
+    assert stats.binomial_power([3], 0.01, 0.5)[0] == pytest.approx(1 - 0.5**3)
+
+
 def test_sample_sizes_are_the_published_table():
     table = {(0.8, 0.85): 398, (0.8, 0.9): 94, (0.8, 0.95): 37}
     table |= {(0.85, 0.9): 304, (0.85, 0.95): 68, (0.9, 0.95): 203}

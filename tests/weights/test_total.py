@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import ragnb as rn
+from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
 from ragnb.weights import reduce_batches
@@ -78,3 +79,16 @@ def test_weights_of_names_are_found_in_either_unicode_form():
     composed, apart = "r\u00e9sum\u00e9.pdf", "re\u0301sume\u0301.pdf"
     assert present_weights({apart: 2.0, "b": 3.0}, [composed]) == {apart: 2.0}
     assert present_weights({composed: 2.0}, [composed]) == {composed: 2.0}
+
+
+def test_the_interval_of_a_total_of_verdicts_is_that_of_its_rows():
+    rng = np.random.default_rng(5)
+    verdicts = pd.DataFrame(rng.random((90, 2)) < [0.93, 0.9], columns=["a", "b"]).astype(float)
+    documents = np.arange(90) // 6
+    metrics = [Metric(name, 0, 1, kind="binary") for name in "ab"]
+    frame = verdicts.assign(doc_name=documents.astype(str))
+    row = rn.weighted_means(frame, metrics=metrics).set_index("metric").loc["weighted_score"]
+    rows = stats.clustered_mean(verdicts.mean(axis=1), documents, ends=(0, 1))
+    assert [row["low"], row["value"], row["high"]] == pytest.approx(
+        [rows.low, rows.value, rows.high]
+    )
