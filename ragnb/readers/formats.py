@@ -108,7 +108,12 @@ Source = Any
 
 
 def load(
-    source: Source, report: Lossy, *, format: str | None, strict: bool, encoding: str | None
+    source: Source,
+    report: Lossy,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
 ) -> tuple[Raw, dict[str, object]]:
     """Return the raw table of a source, and where it came from: ``path, format, sha256, rows, lines, damaged``."""
     if isinstance(source, str | os.PathLike):

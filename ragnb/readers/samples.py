@@ -132,12 +132,10 @@ def reading_of_scores(
     *,
     columns: Mapping[str, str] | None = None,
     metrics: MetricLike | Iterable[MetricLike] | None = None,
-    format: str | None = None,
-    strict: bool = False,
-    encoding: str | None = None,
+    **how: Any,
 ) -> Reading:
-    """Read as `read_scores` does."""
-    reading = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    """Read as `read_scores` does; `how` are its other arguments."""
+    reading = _read(source, columns, metrics, **how)
     frame = reading.frame
     if not any(
         pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns
@@ -195,14 +193,10 @@ def reading_of_cases(
     *,
     columns: Mapping[str, str] | None = None,
     metrics: MetricLike | Iterable[MetricLike] | None = None,
-    format: str | None = None,
-    strict: bool = False,
-    encoding: str | None = None,
+    **how: Any,
 ) -> Reading:
-    """Read as `read_cases` does."""
-    return _read(
-        source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding
-    )
+    """Read as `read_cases` does; `how` are its other arguments."""
+    return _read(source, columns, metrics, cases=True, **how)
 
 
 def read_table(
@@ -218,9 +212,7 @@ def read_table(
     [5]
     """
     try:
-        reading = _read(
-            source, columns, None, loose=True, format=None, strict=False, encoding=encoding
-        )
+        reading = _read(source, columns, None, loose=True, encoding=encoding)
     except RagnbError as error:
         pick = re.search(r"; pick one, such as columns=(\{.*\})$", str(error))
         picks = {**(columns or {}), **(ast.literal_eval(pick[1]) if pick else {})}

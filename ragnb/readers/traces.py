@@ -85,16 +85,11 @@ def read_traces(
 
 @collector_paused()
 def reading_of_traces(
-    source: Source,
-    *,
-    columns: Mapping[str, str] | None = None,
-    format: str | None = None,
-    strict: bool = False,
-    encoding: str | None = None,
+    source: Source, *, columns: Mapping[str, str] | None = None, **how: Any
 ) -> Reading:
-    """Read as `read_traces` does."""
+    """Read as `read_traces` does; `how` are its other arguments."""
     with told_in_words(source if isinstance(source, str | Path) else None):
-        return _read_traces(source, columns, format=format, strict=strict, encoding=encoding)
+        return _read_traces(source, columns, **how)
 
 
 def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) -> Reading:
@@ -209,16 +204,11 @@ def read_gold(
 
 
 def reading_of_gold(
-    source: Source,
-    *,
-    columns: Mapping[str, str] | None = None,
-    format: str | None = None,
-    strict: bool = False,
-    encoding: str | None = None,
+    source: Source, *, columns: Mapping[str, str] | None = None, **how: Any
 ) -> Reading:
-    """Read as `read_gold` does."""
+    """Read as `read_gold` does; `how` are its other arguments."""
     with told_in_words(source if isinstance(source, str | Path) else None):
-        return _read_gold(source, columns, format=format, strict=strict, encoding=encoding)
+        return _read_gold(source, columns, **how)
 
 
 def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) -> Reading:
