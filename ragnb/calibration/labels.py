@@ -97,14 +97,17 @@ def read_ratings(
     1       a    9.0    7.0  human2
     2       b    5.0    5.0  human1
     """
-    files: dict[str, Any] = {
-        "format": format,
-        "strict": strict,
-        "encoding": encoding,
-        "columns": columns,
-    }
     reading = reading_of_ratings(
-        source, judge=judge, human=human, judged=judged, missing=missing, scale=scale, **files
+        source,
+        judge=judge,
+        human=human,
+        judged=judged,
+        missing=missing,
+        scale=scale,
+        format=format,
+        strict=strict,
+        columns=columns,
+        encoding=encoding,
     )
     return reading.with_attrs()
 

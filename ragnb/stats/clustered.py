@@ -64,9 +64,7 @@ class Rows(NamedTuple):
 
     def sums(self, *columns: Array) -> Array:
         """Return the sums of columns by cluster."""
-        size = len(self.times)
-        sums = [np.bincount(self.code, self.inside * column, size) for column in columns]
-        return np.array(sums, dtype=float).reshape(len(columns), size).T
+        return sums_of_columns(self.code, [self.inside * column for column in columns])
 
     def jackknife(
         self, statistic: Callable[[Array], Array], *columns: Array, **options: Any
@@ -222,9 +220,20 @@ def sums_by(codes: Codes, rows: Array) -> Array:
     >>> sums_by(np.array([0, 1, 0]), np.array([[1.0], [2.0], [3.0]])).tolist()
     [[4.0], [2.0]]
     """
+    return sums_of_columns(codes, rows.T)
+
+
+def sums_of_columns(codes: Codes, columns: Sequence[Array] | Array) -> Array:
+    """Return the sums of k columns by code, as an array G × k.
+
+    Examples
+    --------
+    >>> sums_of_columns(np.array([0, 1, 0]), [np.array([1.0, 2.0, 3.0])]).tolist()
+    [[4.0], [2.0]]
+    """
     size = int(codes.max()) + 1 if len(codes) else 0
-    sums = [np.bincount(codes, weights=column, minlength=size) for column in rows.T]
-    return np.array(sums, dtype=float).reshape(rows.shape[1], size).T
+    sums = [np.bincount(codes, weights=column, minlength=size) for column in columns]
+    return np.array(sums, dtype=float).reshape(len(columns), size).T
 
 
 def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, float]:

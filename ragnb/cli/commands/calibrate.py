@@ -68,8 +68,8 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         raise RagnbError(
             "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
         )
-    read = reading_of_labels(files, asked["judged"], human=asked["human"], **reading)
-    ratings = read.with_attrs()
+    rated = reading_of_labels(files, asked["judged"], human=asked["human"], **reading)
+    ratings = rated.with_attrs()
     judges = judge_columns(ratings, asked["judge"])
     if not judges:
         raise RagnbError(
@@ -77,10 +77,10 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
             "with --judge, or pass its table with --judged"
         )
     ratings = _chosen(ratings, asked["dimensions"])
-    if read.origin.get("damaged"):
+    if rated.origin.get("damaged"):
         raise RagnbError(
-            f"{read.origin['damaged']} of {read.origin['lines']} input lines are damaged or lost, and the judge's "
-            "errors may be on exactly these; repair the file, or remove these lines from it"
+            f"{rated.origin['damaged']} of {rated.origin['lines']} input lines are damaged or lost, and the "
+            "judge's errors may be on exactly these; repair the file, or remove these lines from it"
         )
     judged = None
     if asked["judged"] is not None:
