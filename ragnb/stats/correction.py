@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -102,70 +102,114 @@ def ppi_jackknife(
     (4.303, 2.975, 4.834)
     """
     names = both_clusters(clusters, judged_clusters, "judged_clusters")
+    rows = _population(human, judge, judged, names, weights, shares)
+    n = len(rows.human)
+    n_judged = len(rows.judge) - n
+    sums = sums_by(rows.code, rows.terms())
+    whole = sums.sum(axis=0)
+    how: dict[str, Any] = {
+        "weight": weight,
+        "noise": 1e-12 * float(rows.judge.var()),
+        "is_drawn": weight is None and bool(np.ptp(rows.weights) > 0),
+    }
+    centred, lam = (float(x) for x in _point(whole, **how))
+    value = centred + rows.centre
+    # With λ = 0 a cluster without labels has no part in the mean, nor in the number of clusters.
+    used = sums[(_Sums.of(sums).n > 0) | (lam != 0)]
+    n_clusters = len(used)
+    size = _Sums.of(used).rows
+    se = jackknife(lambda part: _point(part, **how)[0], used, size, whole=whole).se
+
+    h = _parts_of_clusters(rows, lam, _Sums.of(used), _Sums.of(whole))
+    g_eff = float(h.sum() ** 2 / np.sum(h**2))
+    if np.isfinite(ends).all():
+        value = float(np.clip(value, *ends))
+        weight_of_row = rows.weights * rows.shares[:n]
+        n_kish = kish(weight_of_row.sum(), inner(weight_of_row, weight_of_row))
+        options: dict[str, Any] = {"sum_h4": float(np.sum((h / h.sum()) ** 4)), "level": level}
+        if lam == 0:
+            # The people's scores alone, as `clustered_mean` takes them.
+            at_low, at_high = (int((rows.labels == end).sum()) for end in ends)
+            options["binary"] = at_low + at_high == n
+            options["elsewhere"] = n - max(at_low, at_high), n
+        bounds = mean_interval(value, se, g_eff, n_kish, ends, **options)
+        low, high = map(float, bounds)
+    else:
+        low, high = t_interval(value, se, g_eff - 1, level)
+    df = max(g_eff - 1, 1.0)
+    return Corrected(value, low, high, se, n, n_clusters, df=df, weight=lam, n_judged=n_judged)
+
+
+class _Population(NamedTuple):
+    """The rows a human mean is asked of: the n that people labelled, then the N that only the judge scored."""
+
+    labels: Array  # (n,) the people's scores, as they gave them
+    centre: float  # their mean, taken off `human`: sums of small numbers keep their digits
+    human: Array  # (n,)
+    judge: Array  # (n + N,) the judge's scores, less their mean
+    weights: Array  # (n,) 1 / inclusion probability
+    shares: Array  # (n + N,) how much each row counts, 1 on average
+    code: Codes  # (n + N,) the cluster
+
+    def terms(self) -> Array:
+        """Return the terms of `_Sums`, a row each."""
+        return _terms(self.human, self.weights, self.judge) * self.shares[:, None]
+
+
+def _population(
+    human: Values,
+    judge: Values,
+    judged: Values,
+    clusters: Any,
+    weights: Labels,
+    shares: tuple[Values, Values] | None,
+) -> _Population:
+    """Return the rows that have the scores they need; `clusters` names those of both kinds."""
     y, f = checked(human, judge)
     more = np.asarray(judged, dtype=float)
-    if weights is None:
-        w = np.ones(len(y))
-    else:
-        w = np.asarray(weights, dtype=float)
-    seen = ~np.isnan(y - f)
-    extra = ~np.isnan(more)
-    y = y[seen]
-    f = f[seen]
-    w = w[seen]
-    more = more[extra]
-    n = int(seen.sum())
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    is_labelled = ~np.isnan(y - f)
+    is_judged = ~np.isnan(more)
+    n = int(is_labelled.sum())
     if n < 2:
         raise RagnbError(
             f"{n} rows have both a human and a judge score; the correction needs 2 or more"
         )
+    more = more[is_judged]
     if np.isinf(more).any():
         raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
-    code = cluster_codes(None if names is None else names[np.r_[seen, extra]], n + len(more))
-    labels = y
-    centre = float(y.mean())
-    every = np.concatenate([f, more])
-    y = y - centre
-    every = every - every.mean()
-    f = every[:n]
-    v = _row_shares(shares, seen, extra)
-    sums = sums_by(code, _terms(y, w, every) * v[:, None])
-    whole = sums.sum(axis=0)
-    noise = 1e-12 * float(every.var())
-    is_drawn = weight is None and bool(np.ptp(w) > 0)
-    how_point: dict[str, Any] = {"weight": weight, "noise": noise, "is_drawn": is_drawn}
-    centred, lam = (float(x) for x in _point(whole, **how_point))
-    w = w * v[:n]
-    used = sums[(sums[:, 0] > 0) | (lam != 0)]
-    g = len(used)
-    value = centred + centre
-    se = jackknife(lambda s: _point(s, **how_point)[0], used, used[:, 6], whole=whole).se
-    error = y - lam * f
-    error = error - np.average(error, weights=w)
-    # A cluster counts by what it adds to the error of the labels and to that of the judge's scores.
-    of_labels = float(np.sqrt(np.average(error**2, weights=w)))
-    of_judge = abs(lam) * float(every.std())
+    if clusters is not None:
+        clusters = clusters[np.r_[is_labelled, is_judged]]
+    labels = y[is_labelled]
+    centre = float(labels.mean())
+    scores = np.concatenate([f[is_labelled], more])
+    return _Population(
+        labels=labels,
+        centre=centre,
+        human=labels - centre,
+        judge=scores - scores.mean(),
+        weights=w[is_labelled],
+        shares=_row_shares(shares, is_labelled, is_judged),
+        code=cluster_codes(clusters, len(scores)),
+    )
+
+
+def _parts_of_clusters(rows: _Population, lam: float, used: _Sums, whole: _Sums) -> Array:
+    """Return each cluster's part in the error of the labels and in λ times that of the judge's scores, h_g."""
+    n = len(rows.human)
+    weight_of_row = rows.weights * rows.shares[:n]
+    error = rows.human - lam * rows.judge[:n]
+    error = error - np.average(error, weights=weight_of_row)
+    of_labels = float(np.sqrt(np.average(error**2, weights=weight_of_row)))
+    of_judge = abs(lam) * float(rows.judge.std())
     if not (of_labels + of_judge > 0):
+        # Nothing varies: clusters count by their labels.
         of_labels = 1.0
         of_judge = 0.0
-    h = of_labels * used[:, 1] / whole[1]
+    h: Array = of_labels * used.weight / whole.weight
     if lam:
-        unlabelled = used[:, 6] - used[:, 0]
-        h = h + of_judge * unlabelled / (whole[6] - whole[0])
-    g_eff = float(h.sum() ** 2 / np.sum(h**2))
-    if np.isfinite(ends).all():
-        value = float(np.clip(value, *ends))
-        how: dict[str, Any] = {"sum_h4": float(np.sum((h / h.sum()) ** 4)), "level": level}
-        if not lam:  # the people's scores alone, as `clustered_mean` takes them
-            at_low, at_high = (int((labels == end).sum()) for end in ends)
-            how["binary"] = at_low + at_high == n
-            how["elsewhere"] = n - max(at_low, at_high), n
-        ends_of = mean_interval(value, se, g_eff, kish(w.sum(), inner(w, w)), ends, **how)
-        low, high = map(float, ends_of)
-    else:
-        low, high = t_interval(value, se, g_eff - 1, level)
-    df = max(g_eff - 1, 1.0)
-    return Corrected(value, low, high, se, n, g, df=df, weight=lam, n_judged=len(more))
+        h = h + of_judge * (used.rows - used.n) / (whole.rows - whole.n)
+    return h
 
 
 def ppi_difference(
@@ -195,60 +239,90 @@ def ppi_difference(
     1.25
     """
     code = packed(clusters)
-    parts = []
-    alone = []
+    n_codes = int(code.max()) + 1
+    means = []
+    tables = []
+    noises = []
     for y, f in zip(human, judge, strict=True):
-        labelled = ~np.isnan(y - f)
-        rows = np.concatenate([np.flatnonzero(labelled), np.flatnonzero(~labelled & ~np.isnan(f))])
-        n = int(labelled.sum())
-        first = rows[:n]
-        rest = rows[n:]
-        given = y[first], f[first], f[rest], clusters[first], clusters[rest]
-        alone.append(ppi_jackknife(*given, shares=(shares[first], shares[rest]), level=level))
-        terms = _terms(y[first] - y[first].mean(), np.ones(n), f[rows] - f[rows].mean())
-        sums = np.zeros((code.max() + 1, terms.shape[1]))
-        np.add.at(sums, code[rows], terms * (shares[rows] / shares[rows].mean())[:, None])
-        parts.append((sums, 1e-12 * float(f[rows].var())))
+        is_labelled = ~np.isnan(y - f)
+        labelled = np.flatnonzero(is_labelled)
+        rest = np.flatnonzero(~is_labelled & ~np.isnan(f))
+        both_shares = shares[labelled], shares[rest]
+        both_clusters_of = clusters[labelled], clusters[rest]
+        scores = y[labelled], f[labelled], f[rest]
+        means.append(ppi_jackknife(*scores, *both_clusters_of, shares=both_shares, level=level))
+        rows = _population(*scores, None, None, both_shares)
+        # A cluster may have rows of one system alone: both sides are laid out over the clusters of both.
+        table = np.zeros((n_codes, len(_Sums._fields)))
+        np.add.at(table, code[np.concatenate([labelled, rest])], rows.terms())
+        tables.append(table)
+        noises.append(1e-12 * float(rows.judge.var()))
 
-    def difference(both: Array) -> Array:
-        sides = np.split(both, 2, axis=-1)
-        new, old = (
-            _point(side, weight=None, noise=noise, is_drawn=False)[0]
-            for side, (_, noise) in zip(sides, parts, strict=True)
-        )
+    def difference(sums: Array) -> Array:
+        new_sums, old_sums = np.split(sums, 2, axis=-1)
+        new, _ = _point(new_sums, weight=None, noise=noises[0], is_drawn=False)
+        old, _ = _point(old_sums, weight=None, noise=noises[1], is_drawn=False)
         return np.asarray(new - old)
 
-    both = np.hstack([sums for sums, _ in parts])
-    estimate = jackknife(difference, both, both[:, 6] + both[:, 15], level=level)
-    new, old = alone
+    size = _Sums.of(tables[0]).rows + _Sums.of(tables[1]).rows
+    estimate = jackknife(difference, np.hstack(tables), size, level=level)
+    new, old = means
     value = new.value - old.value
     df = min(new.df, old.df)
     low, high = t_interval(value, estimate.se, df, level)
-    n = min(new.n, old.n)
-    n_judged = min(new.n_judged, old.n_judged)
     return Corrected(
         value,
         low,
         high,
         estimate.se,
-        n,
-        estimate.n_clusters,
+        n=min(new.n, old.n),
+        n_clusters=estimate.n_clusters,
         df=df,
         weight=np.nan,
-        n_judged=n_judged,
+        n_judged=min(new.n_judged, old.n_judged),
     )
 
 
-def _terms(y: Array, w: Array, every: Array) -> Array:
-    """Return the rows of which `_point` takes the sums: labels `y` of weights `w`, the judge's scores `every`."""
-    n = len(y)
-    f = every[: len(y)]
-    table = np.zeros((len(every), 9))
-    of_labels = [np.ones(n), w, w * f, w * y, w * y * f, w * f**2]
-    of_judge = [np.ones(len(every)), every, every**2]
-    table[:n, :6] = np.stack(of_labels, axis=1)
-    table[:, 6:] = np.stack(of_judge, axis=1)
-    return table
+class _Sums(NamedTuple):
+    """Sums over rows, of any shape, from which an estimate and its λ follow: of labelled rows, then of all."""
+
+    n: Array  # labelled rows
+    weight: Array  # Σw
+    judge: Array  # ΣwF
+    human: Array  # ΣwY
+    product: Array  # ΣwYF
+    judge_squared: Array  # ΣwF²
+    rows: Array  # rows, labelled or not
+    all_judge: Array  # ΣF
+    all_judge_squared: Array  # ΣF²
+
+    @classmethod
+    def of(cls, table: Array) -> _Sums:
+        """Return the sums in the last axis of a table."""
+        return cls(*np.moveaxis(table, -1, 0))
+
+
+def _terms(human: Array, weights: Array, judge: Array) -> Array:
+    """Return what each row adds to `_Sums`, shape (n + N, 9): the n labelled rows first."""
+    n = len(human)
+    judge_labelled = judge[:n]
+    zero = np.zeros(len(judge) - n)
+
+    def of_labels(terms: Array) -> Array:
+        return np.concatenate([terms, zero])
+
+    terms = _Sums(
+        n=of_labels(np.ones(n)),
+        weight=of_labels(weights),
+        judge=of_labels(weights * judge_labelled),
+        human=of_labels(weights * human),
+        product=of_labels(weights * human * judge_labelled),
+        judge_squared=of_labels(weights * judge_labelled**2),
+        rows=np.ones(len(judge)),
+        all_judge=judge,
+        all_judge_squared=judge**2,
+    )
+    return np.stack(terms, axis=1)
 
 
 def _row_shares(shares: tuple[Values, Values] | None, seen: Flags, extra: Flags) -> Array:
@@ -261,28 +335,38 @@ def _row_shares(shares: tuple[Values, Values] | None, seen: Flags, extra: Flags)
 
 
 def _point(
-    sums: Array, *, weight: float | None, noise: float, is_drawn: bool
+    table: Array, *, weight: float | None, noise: float, is_drawn: bool
 ) -> tuple[Array, Array]:
-    """Return the estimate and λ from sums (…, 9) of 1, w, wF, wY, wYF, wF² (labelled) and 1, F, F² (all)."""
-    n, w, f, y, yf, ff, rows, g, gg = np.moveaxis(sums, -1, 0)
-    more = rows - n
+    """Return the estimate and λ from a table (…, 9) of `_Sums`.
+
+    `weight` is a λ that was given, `noise` a variance that is rounding error, and `is_drawn` says that labelled
+    rows were drawn with unequal chances.
+    """
+    sums = _Sums.of(table)
+    n_rest = sums.rows - sums.n
+    # Without further rows λ is 0, whatever it divides by; without labels there is no mean, and the value is nan.
     with np.errstate(divide="ignore", invalid="ignore"):
-        covariance = yf / w - y * f / w**2
+        human_mean = sums.human / sums.weight
+        judge_mean = sums.judge / sums.weight
+        covariance = sums.product / sums.weight - sums.human * sums.judge / sums.weight**2
+        distance = sums.all_judge / sums.rows - judge_mean  # of all rows from the labelled ones
         if is_drawn:
             # The labelled rows have a range of their own where large scores were drawn more often.
-            variance = ff / w - (f / w) ** 2
+            variance = sums.judge_squared / sums.weight - judge_mean**2
             best = covariance / variance
-            moved = g / rows - f / w
         else:
-            variance = (gg - g**2 / rows) / (rows - 1)
-            best = np.clip(covariance / (rows / more * variance), 0.0, 1.0)
-            moved = rows / more * (g / rows - f / w)
+            squares = sums.all_judge_squared - sums.all_judge**2 / sums.rows
+            variance = squares / (sums.rows - 1)
+            # 1 + n/N: the distance from the N alone is so many times the distance from all.
+            stretch = sums.rows / n_rest
+            best = np.clip(covariance / (stretch * variance), 0.0, 1.0)
+            distance = stretch * distance
         if weight is None:
             lam = np.where(variance > noise, best, 0.0)
         else:
-            lam = np.full_like(n, weight)
-        lam = np.where(more > 0, lam, 0.0)
-        value = y / w + np.where(lam != 0, lam * moved, 0.0)
+            lam = np.full_like(sums.n, weight)
+        lam = np.where(n_rest > 0, lam, 0.0)
+        value = human_mean + np.where(lam != 0, lam * distance, 0.0)
     return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
 
 
@@ -316,28 +400,46 @@ def fit_map(
     if kind not in MAPS:
         raise unknown("kind", kind, MAPS)
     rows = complete_rows([judge, human], None, counts)
-    (x, y), c = rows.columns, rows.counts
+    x, y = rows.columns
+    c = rows.counts
     if not len(x):
         raise RagnbError(
             "no row has both a judge score and a human score; recalibration needs some"
         )
     if kind == "linear":
-        centre = inner(c, x) / float(c.sum())
-        mean = inner(c, y) / float(c.sum())
-        if np.ptp(x) > 0:
-            slope = inner(c * (x - centre), y) / inner(c * (x - centre), x - centre)
-        else:
-            slope = 0.0
-        return lambda scores: mean + slope * (np.asarray(scores, dtype=float) - centre)
+        return _line(x, y, c)
+    return _rising_curve(x, y, c)
+
+
+def _line(x: Array, y: Array, counts: Array) -> Callable[[Values], Array]:
+    """Fit y on x by weighted least squares; a level line where x does not vary."""
+    centre = inner(counts, x) / float(counts.sum())
+    mean = inner(counts, y) / float(counts.sum())
+    slope = 0.0
+    if np.ptp(x) > 0:
+        weighted = counts * (x - centre)
+        slope = inner(weighted, y) / inner(weighted, x - centre)
+
+    def mapped(scores: Values) -> Array:
+        return mean + slope * (np.asarray(scores, dtype=float) - centre)
+
+    return mapped
+
+
+def _rising_curve(x: Array, y: Array, counts: Array) -> Callable[[Values], Array]:
+    """Fit y on x by weighted isotonic regression, straight between the distinct x and flat beyond them."""
     from scipy.optimize import isotonic_regression
 
     # Means of raters that differ in the last bit are one score, not two knots with a cliff between them.
     knots, at = np.unique(np.round(x, 9), return_inverse=True)
-    sizes = np.bincount(at, weights=c)
-    fitted = np.asarray(
-        isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float
-    )
-    return lambda scores: np.asarray(np.interp(np.asarray(scores, dtype=float), knots, fitted))
+    sizes = np.bincount(at, weights=counts)
+    means = np.bincount(at, weights=counts * y) / sizes
+    fitted = np.asarray(isotonic_regression(means, weights=sizes).x, dtype=float)
+
+    def mapped(scores: Values) -> Array:
+        return np.asarray(np.interp(np.asarray(scores, dtype=float), knots, fitted))
+
+    return mapped
 
 
 def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Codes:
@@ -352,7 +454,8 @@ def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Cod
     [0, 0, 0, 1, 1, 1]
     """
     code = packed(np.asarray(clusters))
-    sizes = np.bincount(code, weights=None if counts is None else np.asarray(counts, dtype=float))
+    rows = np.ones(len(code)) if counts is None else np.asarray(counts, dtype=float)
+    sizes = np.bincount(code, weights=rows)
     load = np.zeros(max(min(k, len(sizes)), 1))
     fold = np.zeros(len(sizes), dtype=np.intp)
     for g in np.argsort(sizes, kind="stable")[::-1]:
@@ -362,10 +465,12 @@ def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Cod
 
 
 def _median(values: Array, counts: Array) -> float:
+    """Return the median of values that stand for so many rows each."""
     order = np.argsort(values)
     upto = np.cumsum(counts[order])
+    half = upto[-1] / 2
     # Both are one value unless the count is even.
-    middle = np.searchsorted(upto, [upto[-1] / 2, upto[-1] / 2 + 0.5])
+    middle = np.searchsorted(upto, [half, half + 0.5])
     return float(values[order][middle].mean())
 
 
@@ -393,7 +498,9 @@ def recalibrate(
     {'raw': [1.0, 2.0, 3.0, 4.0], 'constant': [3.5, 3.5, 3.5, 3.5], 'linear': [2.0, 3.0, 4.0, 5.0]}
     """
     rows = complete_rows([judge, human], clusters, counts)
-    (x, y), c, fold = rows.columns, rows.counts, grouped_folds(rows.code, counts=rows.counts)
+    x, y = rows.columns
+    c = rows.counts
+    fold = grouped_folds(rows.code, counts=c)
     if len(np.unique(fold)) < 2:
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted = {"raw": x, **{name: np.empty(len(x)) for name in ("constant", *MAPS)}}

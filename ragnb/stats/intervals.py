@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,10 +68,13 @@ def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
     >>> round(float(jackknife_se(np.array(4.0), np.array(4.0), np.array(16 / 9))), 4)
     0.2887
     """
-    usable = (n_clusters >= 2) & (total > 0)
-    g = np.where(usable, n_clusters, 2.0)
-    a = np.where(usable, total, 1.0)
-    return np.where(usable, np.sqrt((g - 1) / g * np.maximum(inflated, 0.0)) / a, np.nan)
+    is_usable = (n_clusters >= 2) & (total > 0)
+    # Any numbers that divide will do where the result is nan.
+    g = np.where(is_usable, n_clusters, 2.0)
+    a = np.where(is_usable, total, 1.0)
+    # Taken from moments, a sum of squares may come out as -1e-20.
+    squares = np.maximum(inflated, 0.0)
+    return np.where(is_usable, np.sqrt((g - 1) / g * squares) / a, np.nan)
 
 
 def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
@@ -195,42 +198,67 @@ def mean_interval(
     >>> round(float(low), 3), float(high)
     (0.832, 1.0)
     """
-    bottom, top = ranges
     kept = 1.0 if fraction is None else np.sqrt(fraction)  # the effective n after repeated looks
     if fraction is not None:
         level = (1 + level) / 2
     df0 = np.maximum(g_eff - 1, 1.0)
     t = t_quantile(level, df0 if df is None else np.maximum(df, 1.0))
-    has_ends = np.isfinite(bottom) & np.isfinite(top)
-    width = np.where(has_ends, top - bottom, 1.0)
-    base = np.where(has_ends, bottom, 0.0)
-    apart = 4 * se * np.sqrt(n_kish)  # about what the scores are apart
-    is_wide = (
-        has_ends & (width > _WIDE) & (se > _IDENTICAL * np.abs(value)) & (width > _WIDE * apart)
-    )
-    finite = has_ends & ~is_wide
-    p = np.clip((value - base) / width, 0.0, 1.0)
-    s2 = (se / width) ** 2
+    scale = _scale(value, se, n_kish, ranges)
+    p = np.clip((value - scale.base) / scale.width, 0.0, 1.0)
+    variance = (se / scale.width) ** 2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        varies = (s2 > _NOISE**2) & (p > 0) & (p < 1)
-        n = np.where(varies, p * (1 - p) / s2, n_kish)
+        varies = (variance > _NOISE**2) & (p > 0) & (p < 1)
+        n = np.where(varies, p * (1 - p) / variance, n_kish)
         quantile = t
         if df is None:
-            n = np.where(binary, np.minimum(n, n_kish), _towards_kish(n, n_kish, elsewhere, binary))
+            drawn_n = _towards_kish(n, n_kish, elsewhere, binary)
+            n = np.where(binary, np.minimum(n, n_kish), drawn_n)
             quantile = t_quantile(level, skewed_df(p, n, t, g_eff, df0, sum_h4))
             # All alike: Wilson's bound at this quantile is that of Clopper and Pearson.
-            alike = kept * size_if_alike(g_eff, n_kish)
-            exact = np.sqrt(alike * (((1 - level) / 2) ** (-1 / alike) - 1))
-            n = np.where(varies, n, alike / kept)
+            n_alike = kept * size_if_alike(g_eff, n_kish)
+            error = (1 - level) / 2  # of one side
+            exact = np.sqrt(n_alike * (error ** (-1 / n_alike) - 1))
+            n = np.where(varies, n, n_alike / kept)
             quantile = np.where(varies, quantile, exact)
-        low, high = wilson(p, kept * n, quantile)
+        low_share, high_share = wilson(p, kept * n, quantile)
+
     margin = t * se / np.sqrt(kept)
-    least = np.where(has_ends, bottom, -np.inf)
-    most = np.where(has_ends, top, np.inf)
-    low = np.where(finite, base + width * low, np.maximum(value - margin, least))
-    high = np.where(finite, base + width * high, np.minimum(value + margin, most))
-    known = np.isfinite(value) & np.isfinite(se) & (kept <= 1)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    low_by_t = np.maximum(value - margin, scale.least)
+    high_by_t = np.minimum(value + margin, scale.most)
+    low = np.where(scale.is_finite, scale.base + scale.width * low_share, low_by_t)
+    high = np.where(scale.is_finite, scale.base + scale.width * high_share, high_by_t)
+    # Above 1 the looks that were planned are used up.
+    is_known = np.isfinite(value) & np.isfinite(se) & (kept <= 1)
+    return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
+
+
+class _Scale(NamedTuple):
+    """The range of a metric, as its interval sees it."""
+
+    base: Array  # what the share 0 is, and how wide 0 to 1 is; 0 and 1 where an end is infinite
+    width: Array
+    least: Array  # the ends themselves
+    most: Array
+    is_finite: Array  # whether the interval is Wilson's on the range
+
+
+def _scale(value: Any, se: Any, n_kish: Any, ranges: tuple[Any, Any]) -> _Scale:
+    """Return the range, which counts as endless where it is far wider than the scores are apart."""
+    bottom, top = ranges
+    has_ends = np.isfinite(bottom) & np.isfinite(top)
+    width = np.where(has_ends, top - bottom, 1.0)
+    apart = (
+        4 * se * np.sqrt(n_kish)
+    )  # about what the scores are apart: two standard deviations each way
+    varies = se > _IDENTICAL * np.abs(value)
+    is_wide = (width > _WIDE) & (width > _WIDE * apart) & varies
+    return _Scale(
+        base=np.where(has_ends, bottom, 0.0),
+        width=width,
+        least=np.where(has_ends, bottom, -np.inf),
+        most=np.where(has_ends, top, np.inf),
+        is_finite=has_ends & ~is_wide,
+    )
 
 
 def _towards_kish(n: Array, n_kish: Array, elsewhere: Any, binary: Any) -> Array:
@@ -239,8 +267,12 @@ def _towards_kish(n: Array, n_kish: Array, elsewhere: Any, binary: Any) -> Array
         return n
     few, scores = elsewhere
     share = np.divide(few, scores, out=np.ones(np.shape(few)), where=np.asarray(scores) > 0)
-    drawn = np.clip(1.5 - few / 20, 0.0, 1.0) * np.clip(2 - 4 * share, 0.0, 1.0)
+    # Wholly to Kish's up to 10 scores elsewhere and a quarter of all; not at all from 30, or from a half, on.
+    by_number = np.clip(1.5 - few / 20, 0.0, 1.0)
+    by_share = np.clip(2 - 4 * share, 0.0, 1.0)
+    drawn = by_number * by_share
     with np.errstate(divide="ignore", invalid="ignore"):
+        # A geometric mean of the two, n at 0 and Kish's at 1.
         between = np.where(n_kish > 0, n * (n_kish / n) ** drawn, n)
     return np.where((n > n_kish) & (drawn > 0) & ~np.asarray(binary), between, n)
 
@@ -264,14 +296,18 @@ def skewed_df(p: Any, n: Any, t: Any, g_eff: Any, df0: Any, sum_h4: Any = None) 
     >>> round(float(skewed_df(0.95, 79.0, 2.14, 15.0, 14.0)), 1)
     4.1
     """
-    r = np.minimum(g_eff / n, 1.0)
+    r = np.minimum(g_eff / n, 1.0)  # the share of the variance that 0/1 clusters would have
     shrink = t**2 / n
-    centre = (p + shrink / 2) / (1 + shrink)
-    kurtosis = 1.5 * (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
+    centre = (p + shrink / 2) / (1 + shrink)  # Wilson's, so that a p of 0 or 1 has odds
+    lopsided = (1 - 2 * centre) ** 2 / (
+        centre * (1 - centre)
+    )  # the squared skewness of 0/1 at the centre
+    kurtosis = 1.5 * lopsided * r * (1 - r)
     if sum_h4 is None:
         spread = 1 / df0
     else:
         spread = np.clip(g_eff**2 * sum_h4, 1 / df0, 2 / df0)
+    # What is left of the degrees of freedom, never fewer than 1.
     return np.asarray(np.maximum(1 / (1 / df0 + kurtosis * spread), 1.0))
 
 
@@ -325,25 +361,29 @@ def resampled_means(
     """
     rng = np.random.default_rng(seed)
     means = np.full((resamples, weights.shape[1]), np.nan)
-    units = len(sizes)
     total = int(sizes.sum())
-    block = max(1, _BLOCK // max(units, 1))
-    for start in range(0, resamples if total else 0, block):
+    if total == 0:
+        return means
+    block = max(1, _BLOCK // len(sizes))
+    for start in range(0, resamples, block):
         part = means[start : start + block]
-        if total > units:  # multinomial; drawn one by one where that is faster
-            drawn = rng.multinomial(total, sizes / total, size=len(part)).astype(float)
-        else:
-            picked = (
-                rng.integers(0, units, (len(part), total)) + units * np.arange(len(part))[:, None]
-            )
-            drawn = (
-                np.bincount(picked.ravel(), minlength=len(part) * units)
-                .reshape(-1, units)
-                .astype(float)
-            )
+        drawn = _drawn(rng, sizes, total, len(part))
         bottom = drawn @ weights
         top = drawn @ sums
         if variances.any():
             top += np.sqrt(drawn @ variances) * rng.standard_normal(part.shape)
         np.divide(top, bottom, out=part, where=bottom > 0)
     return means
+
+
+def _drawn(rng: np.random.Generator, sizes: npt.NDArray[np.int64], total: int, n: int) -> Array:
+    """Return how often each unit is drawn in n resamples of `total` draws, shape (n, U)."""
+    units = len(sizes)
+    if total > units:
+        return rng.multinomial(total, sizes / total, size=(n,)).astype(float)
+    # All units are of size 1: drawing them one by one is the multinomial, and faster.
+    picked = rng.integers(0, units, (n, total))
+    # A resample counts in bins of its own.
+    bins = picked + units * np.arange(n)[:, None]
+    counts = np.bincount(bins.ravel(), minlength=n * units)
+    return counts.reshape(n, units).astype(float)

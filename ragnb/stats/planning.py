@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.arrays import Array, Labels, Values, inner
+from ragnb.stats.arrays import Array, Codes, Labels, Values, inner
 from ragnb.stats.clustered import cluster_codes, clustered_mean, complete_rows, mean_squares
 from ragnb.stats.correction import both_clusters
 from ragnb.stats.decisions import wilson_size
@@ -68,50 +68,69 @@ def draw_test(
 
     Examples
     --------
-    >>> found = draw_test([2, 3, 3, 2, 4, 3], [4, 5, 5, 4, 3, 5, 4, 5, 4, 5, 5, 4])
-    >>> round(found.z, 1), found.p < 0.01
+    >>> test = draw_test([2, 3, 3, 2, 4, 3], [4, 5, 5, 4, 3, 5, 4, 5, 4, 5, 5, 4])
+    >>> round(test.z, 1), test.p < 0.01
     (-3.1, True)
     """
+    judge_labelled = np.asarray(labelled, dtype=float)
+    judge_rest = np.asarray(rest, dtype=float)
+    names = both_clusters(clusters, rest_clusters, "rest_clusters")
+    n = len(judge_labelled)
+    m = len(judge_rest)
+    scores = np.concatenate([judge_labelled, judge_rest])
+    mean_labelled = float(judge_labelled.mean()) if n else np.nan
+    mean_rest = float(judge_rest.mean()) if m else np.nan
+    if n == 0 or m == 0 or not np.ptp(scores) > 0:
+        return DrawTest(mean_labelled, mean_rest, np.nan, np.nan)
+
+    code = cluster_codes(names, n + m)
+    contrast = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])  # the cᵢ of the notes
+    variance, df = _variance_of_contrast(contrast, scores, code)
+    centred = scores - scores.mean()
+    z = inner(contrast, centred) / variance**0.5
+
+    # D is skewed as the scores are, the more so the further its variance is from that of equal sides.
+    skew_of_scores = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
+    sd_ratio = (variance * (n + m - 1) / inner(centred, centred)) ** 0.5
+    skew = skew_of_scores * sd_ratio * (m - n) / (n + m)
+    return DrawTest(mean_labelled, mean_rest, z, _two_sided_p(z, skew, df))
+
+
+def _variance_of_contrast(contrast: Array, scores: Array, code: Codes) -> tuple[float, float]:
+    """Return Var D = σ_b² Σ_g c_g² + σ_e² Σ cᵢ² and its degrees of freedom (Satterthwaite 1946)."""
+    n_rows = len(scores)
+    by_cluster = np.bincount(code, weights=contrast)
+    n_clusters = len(by_cluster)
+    if 1 < n_clusters < n_rows:
+        between, inside, typical_size = mean_squares(scores, code, np.ones(n_rows))
+        # A negative component of the clusters counts as none: then both mean squares are one.
+        mean_square = np.array([max(between, inside), inside])
+        df = np.array([n_clusters - 1.0, n_rows - n_clusters])
+    else:
+        # One cluster, or a cluster a row: there is one component only.
+        centred = scores - scores.mean()
+        mean_square = np.full(2, inner(centred, centred) / (n_rows - 1))
+        df = np.array([n_rows - 1.0, n_rows - 1.0])
+        typical_size = np.inf
+    # The components of variance, written as multiples of the two mean squares, whose df are known.
+    of_clusters = inner(by_cluster, by_cluster) / typical_size
+    parts = mean_square * np.array([of_clusters, inner(contrast, contrast) - of_clusters])
+    variance = float(parts.sum())
+    return variance, float(variance**2 / np.sum(parts**2 / df))
+
+
+def _two_sided_p(z: float, skew: float, df: float) -> float:
+    """Return the p-value of a standardised sum of so much skewness, by Pearson's type III and t."""
     from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
 
-    f = np.asarray(labelled, dtype=float)
-    more = np.asarray(rest, dtype=float)
-    names = both_clusters(clusters, rest_clusters, "rest_clusters")
-    every = np.concatenate([f, more])
-    n = len(f)
-    m = len(more)
-    rows = len(f) + len(more)
-    of_labelled, of_rest = (float(part.mean()) if len(part) else np.nan for part in (f, more))
-    if not (n and m) or not np.ptp(every) > 0:
-        return DrawTest(of_labelled, of_rest, np.nan, np.nan)
-    code = cluster_codes(names, rows)
-    centred = every - every.mean()
-    c = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    total = inner(centred, centred)
-    by_cluster = np.bincount(code, weights=c)
-    g = len(by_cluster)
-    typical = np.inf
-    squares = [total / (rows - 1)] * 2
-    df = np.array([rows - 1.0, rows - 1.0])
-    if 1 < g < rows:
-        between, inside, typical = mean_squares(every, code, np.ones(rows))
-        squares = [max(between, inside), inside]
-        df = np.array([g - 1.0, rows - g])
-    of_clusters = inner(by_cluster, by_cluster) / typical
-    parts = np.array([of_clusters, inner(c, c) - of_clusters]) * squares
-    variance = float(parts.sum())
-    few = float(parts.sum() ** 2 / np.sum(parts**2 / df))
-    z = inner(c, centred) / variance**0.5
-    third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
-    skew = third * (variance * (rows - 1) / total) ** 0.5 * (m - n) / rows
-    # The tail of Pearson's type III, moved from the normal to t.
     tail = float(ndtr(-abs(z)))
+    # A smaller skewness moves the tail by less than 1e-5.
     if abs(skew) >= 1e-4:
         shape = 4 / skew**2
-        side = z * np.sign(skew)
-        at = max(shape + side * shape**0.5, 0.0)
+        at = max(shape + z * np.sign(skew) * shape**0.5, 0.0)
         tail = float(min(gammainc(shape, at), gammaincc(shape, at)))
-    return DrawTest(of_labelled, of_rest, z, min(2 * float(stdtr(few, ndtri(min(tail, 0.5)))), 1.0))
+    # The normal quantile of the tail is looked up in t: the variance is estimated.
+    return 2 * float(stdtr(df, ndtri(tail)))
 
 
 def _check(**rates: float) -> None:
@@ -158,13 +177,17 @@ def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.0
 
     size = np.asarray(n, dtype=float)
 
-    def above(k: Array, p: float) -> Array:  # P(X > k)
-        return np.where(k < size, betainc(k + 1, np.maximum(size - k, 0.5), p), 0.0)
+    def chance_above(k: Array, p: float) -> Array:
+        # P(X > k) = I_p(k + 1, n − k). At k = n there is no such beta; any second argument above 0 serves there.
+        beyond = betainc(k + 1, np.maximum(size - k, 0.5), p)
+        return np.where(k < size, beyond, 0.0)
 
-    # The least k with P(X > k | target) ≤ alpha lies beside the continuous inverse.
-    near = np.clip(np.ceil(bdtrik(1 - alpha, size, target)) + np.arange(-1, 2)[:, None], 0, size)
-    least = np.min(np.where(above(near, target) <= alpha, near, size), axis=0)
-    return above(least, share)
+    # The least k with P(X > k | target) ≤ alpha lies beside the continuous inverse, which rounding may move by 1.
+    beside = np.arange(-1, 2)[:, None]
+    candidates = np.clip(np.ceil(bdtrik(1 - alpha, size, target)) + beside, 0, size)
+    rejects = chance_above(candidates, target) <= alpha
+    critical = np.min(np.where(rejects, candidates, size), axis=0)
+    return chance_above(critical, share)
 
 
 def sample_size_exact(
@@ -184,6 +207,7 @@ def sample_size_exact(
     near = sample_size_normal(target, share, alpha=alpha, power=power)
     if near > 5000:
         return near
+    # Beyond twice the normal approximation, and 60 for small ones, no tooth falls below the power again.
     sizes = np.arange(1, 2 * near + 61)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
     if len(weak):
@@ -203,13 +227,13 @@ def anova_icc(values: Values, clusters: Labels, *, counts: Labels = None) -> flo
     1.0
     """
     rows = complete_rows([values], clusters, counts)
-    g = int(rows.code.max(initial=-1)) + 1
-    if g < 2 or rows.counts.sum() == g:
+    n_clusters = int(rows.code.max(initial=-1)) + 1
+    if n_clusters < 2 or rows.counts.sum() == n_clusters:
         return float("nan")
-    between, inside, m0 = mean_squares(rows.columns[0], rows.code, rows.counts)
-    bottom = between + (m0 - 1) * inside
-    if bottom > 0:
-        return float((between - inside) / bottom)
+    between, inside, typical_size = mean_squares(rows.columns[0], rows.code, rows.counts)
+    whole = between + (typical_size - 1) * inside
+    if whole > 0:
+        return float((between - inside) / whole)
     return float("nan")
 
 
@@ -224,9 +248,11 @@ def design_effect(sizes: Values, rho: float) -> float:
     2.0
     """
     m = np.asarray(sizes, dtype=float)
-    if np.isfinite(rho):
-        return float(max(1.0, 1 + (np.sum(m**2) / np.sum(m) - 1) * rho))
-    return 1.0
+    if not np.isfinite(rho):
+        return 1.0
+    # Of a row drawn at random, the size of its cluster.
+    size_of_row = np.sum(m**2) / np.sum(m)
+    return float(max(1.0, 1 + (size_of_row - 1) * rho))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,22 +309,21 @@ class _Labelled:
         from scipy.special import stdtr
 
         total = np.asarray(labels, dtype=float)
-        size = self.size
-        b = self.target
-        likely = (size * self.share + 1) / (size + 2)
-        r = total / self.n
+        growth = total / self.n  # 1 at the labels at hand
         alpha = self.alpha
-        kept = np.ones(())
+        kept = np.ones(())  # the share of the effective size that repeated looks leave
         if self.planned is not None:
             alpha = alpha / 2
             kept = np.sqrt(total / self.planned)
-        se_at_target = np.sqrt(b * (1 - b) / (size * r * kept))
-        half = t_quantile(1 - 2 * alpha, self.df * r) * se_at_target
+        se_at_target = np.sqrt(self.target * (1 - self.target) / (self.size * growth * kept))
+        margin = t_quantile(1 - 2 * alpha, self.df * growth) * se_at_target
+        likely = (self.size * self.share + 1) / (self.size + 2)
+        # At the labels at hand the share wanders no further: the chance is 0 or 1, by ±inf.
         with np.errstate(divide="ignore", invalid="ignore"):
-            wanders = np.sqrt(likely * (1 - likely) / size * (1 - 1 / r))
-            chances = stdtr(self.df, (self.share - b - half) / wanders)
-        past = total > (self.planned or np.inf)
-        return np.where((total < self.n) | past, np.nan, chances)
+            wanders = np.sqrt(likely * (1 - likely) / self.size * (1 - 1 / growth))
+            chances = stdtr(self.df, (self.share - self.target - margin) / wanders)
+        is_past_plan = total > (self.planned or np.inf)
+        return np.where((total < self.n) | is_past_plan, np.nan, chances)
 
 
 def _labelled(
@@ -316,14 +341,13 @@ def _labelled(
     level = 1 - 2 * alpha
     how: Any = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "level": level}
     share = clustered_mean(flags, clusters, **how)
+    rho = float("nan")
     if clusters is not None:
         rho = anova_icc(flags, clusters, counts=counts)
-    else:
-        rho = float("nan")
-    c = rows.counts
-    v = rows.weights
-    kept = float(kish(inner(c, v), inner(c, v**2)))
-    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / kept if kept else 1.0)
+    deff = design_effect(np.bincount(rows.code, rows.counts), rho)
+    n_kish = float(kish(inner(rows.counts, rows.weights), inner(rows.counts, rows.weights**2)))
+    if n_kish > 0:
+        deff = deff * (rows.counts.sum() / n_kish)
     size = wilson_size(share.value, share.low, share.high, share.df, level)
     if not np.isfinite(size):
         size = share.n / deff
@@ -383,17 +407,28 @@ def labels_needed(
     def without(
         reason: str, total: int | None = None, independent: int | None = None
     ) -> LabelsNeeded:
-        nan = float("nan")
-        return LabelsNeeded(total, total, independent, nan, None, nan, deff, rho, share, reason)
+        return LabelsNeeded(
+            total=total,
+            more=total,
+            independent=independent,
+            chance=float("nan"),
+            likely=None,
+            most=float("nan"),
+            deff=deff,
+            rho=rho,
+            seen=share,
+            reason=reason,
+        )
 
     if not share > target:
         return without("share_at_or_below_target")
     if labels_planned is None:
         most_labels = _MOST_LABELS * n
+        error = alpha
     else:
         most_labels = labels_planned
-    error = alpha if labels_planned is None else alpha / 2
-    near = min(share, 1 - 1e-9)
+        error = alpha / 2
+    near = min(share, 1 - 1e-9)  # the formulas need a share below 1
     if deff * sample_size_normal(target, near, alpha=error, power=power) > _MOST_LABELS * n:
         return without("too_close_to_tell")
     independent = sample_size_exact(target, near, alpha=error, power=power)
@@ -401,20 +436,31 @@ def labels_needed(
     if labels_planned is not None:
         if max(total, n) > labels_planned:
             return without("beyond_plan", total, independent)
-        total = ceil((deff * independent) ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
+        # What N √(N / planned) labels have to be worth, solved for N; rounding must not ask for one more.
+        worth = deff * independent
+        total = ceil(worth ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
     # Labels that are not yet enough gain with each that is added, up to where the chance levels off.
     sizes = np.unique(np.geomspace(n, most_labels, 200).round())
     chances = at_hand.chance(sizes)
     reached = np.flatnonzero(chances >= power)
     likely = None
     if len(reached):
+        # The grid is coarse; between its last size that is not enough and its first that is, each is tried.
         below = int(sizes[max(reached[0] - 1, 0)])
         steps = np.arange(below, int(sizes[reached[0]]) + 1)
         likely = int(steps[np.flatnonzero(at_hand.chance(steps) >= power)[0]])
-    chance = float(at_hand.chance(max(total, n)))
-    more = max(total - n, 0)
-    most = float(np.nanmax(chances))
-    return LabelsNeeded(total, more, independent, chance, likely, most, deff, rho, share, "counted")
+    return LabelsNeeded(
+        total=total,
+        more=max(total - n, 0),
+        independent=independent,
+        chance=float(at_hand.chance(max(total, n))),
+        likely=likely,
+        most=float(np.nanmax(chances)),
+        deff=deff,
+        rho=rho,
+        seen=share,
+        reason="counted",
+    )
 
 
 def label_budget(
@@ -466,18 +512,20 @@ def label_budget(
     n = at_hand.n
     sizes_seen = np.bincount(rows.code, rows.counts)
     if clusters is None:
-        per_label = 1.0
+        clusters_per_label = 1.0
     else:
-        per_label = float(kish(n, np.sum(sizes_seen**2.0))) / n
+        clusters_per_label = float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
-        told = (n, need.total, need.likely, labels_planned)
-        here = [size for size in told if size is not None]
-        top = max(4 * n, 200, int(1.5 * max(here)))
-        sizes = np.unique(np.r_[np.geomspace(10, top, 38).round(), here])
+        known = (n, need.total, need.likely, labels_planned)
+        marked = [
+            size for size in known if size is not None
+        ]  # what a chart marks must be on the curve
+        top = max(4 * n, 200, int(1.5 * max(marked)))
+        sizes = np.unique(np.r_[np.geomspace(10, top, 38).round(), marked])
     labels = np.asarray(sizes, dtype=float)
     share = np.full(len(labels), need.seen)
     se = np.sqrt(share * (1 - share) * need.deff / labels)
-    g_eff = np.maximum(per_label * labels, 1.0)
+    g_eff = np.maximum(clusters_per_label * labels, 1.0)
     low, high = mean_interval(share, se, g_eff, labels, (0.0, 1.0), binary=True, level=level)
     fraction = labels / (labels_planned or np.inf)
     worth = labels / need.deff
@@ -489,10 +537,11 @@ def label_budget(
     # The teeth of the exact test's power are shorter than this.
     ahead = independent[:, None] + np.arange(61.0)
     power = binomial_power(ahead.ravel(), target, min(need.seen, 1 - 1e-9), alpha=alpha)
+    least_power = power.reshape(ahead.shape).min(axis=1)
     return {
         "labels": labels,
         "low": low,
         "high": high,
-        "probability": np.where(fraction <= 1, power.reshape(ahead.shape).min(axis=1), np.nan),
+        "probability": np.where(fraction <= 1, least_power, np.nan),
         "chance": at_hand.chance(labels),
     }
