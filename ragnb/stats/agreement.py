@@ -22,9 +22,8 @@ from ragnb.stats.clustered import (
     t_interval,
 )
 
-SLACK = (
-    1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
-)
+# Means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004.
+SLACK = 1e-9
 
 
 def round_half_up(values: Values) -> Array:
@@ -59,7 +58,9 @@ def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:
         raise RagnbError(
             f"tolerance={tolerance} is negative; give points of the scale, such as 1.0"
         )
-    return np.where(np.isnan(x - y), np.nan, (np.abs(x - y) <= tolerance + SLACK).astype(float))
+    gap = x - y
+    is_within = np.abs(gap) <= tolerance + SLACK
+    return np.where(np.isnan(gap), np.nan, is_within.astype(float))
 
 
 def within_share(
@@ -82,7 +83,7 @@ def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Arr
     """Sum the sizes of the values within ±tolerance of each point."""
     order = np.argsort(values)
     line = values[order]
-    running = np.r_[0.0, np.cumsum(sizes[order])]
+    running = np.r_[0.0, np.cumsum(sizes[order])]  # of the first 0, 1, 2, … values
     reach = tolerance + SLACK
     last = np.searchsorted(line, at + reach, "right")
     first = np.searchsorted(line, at - reach, "left")
@@ -101,7 +102,8 @@ def chance_floor(
     >>> chance_floor([1, 5], [1, 5])
     0.5
     """
-    rows = complete_rows([judge, human], np.zeros(np.shape(judge)), counts)
+    one_cluster = np.zeros(np.shape(judge))  # no interval is asked for
+    rows = complete_rows([judge, human], one_cluster, counts)
     x, y = rows.columns
     met = inner(rows.counts, _sizes_near(y, rows.counts, x, tolerance))
     total = float(rows.counts.sum())
@@ -138,17 +140,16 @@ def best_constant(
     score = np.nan
     if len(y):
         if levels is None:
+            # A window of ±tolerance can be moved up until its lower end is a human's score and hold as many.
             offered = np.minimum(y + tolerance, y.max())
         else:
             offered = levels
-        tried = np.unique(np.asarray(offered, dtype=float))
-        score = float(
-            tried[int(np.argmax(_sizes_near(y, rows.counts * rows.weights, tried, tolerance)))]
-        )
+        candidates = np.unique(np.asarray(offered, dtype=float))
+        held = _sizes_near(y, rows.counts * rows.weights, candidates, tolerance)
+        score = float(candidates[int(np.argmax(held))])
     options: dict[str, Any] = {"counts": counts, "weights": weights, "level": level}
-    return score, within_share(
-        np.full(np.shape(human), score), human, clusters, tolerance=tolerance, **options
-    )
+    constant = np.full(np.shape(human), score)
+    return score, within_share(constant, human, clusters, tolerance=tolerance, **options)
 
 
 def bias(judge: Values, human: Values, clusters: Labels = None, **options: Any) -> Estimate:
@@ -213,18 +214,19 @@ def limits_of_agreement(
     gap = rows.columns[0] - rows.columns[1]
     n = round(float(rows.counts.sum()))
     centre = inner(rows.counts, gap) / n if n else np.nan
+    # Less their mean, so that the squares are small and their sum keeps its digits.
     columns = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2)
     ends = []
-    for sign in (-factor, factor):
-        limit = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
+    for signed_factor in (-factor, factor):
+        limit = rows.jackknife(partial(_limit, factor=signed_factor), *columns, level=level)
         value = limit.value + centre
         low = limit.low + centre
         high = limit.high + centre
         se = limit.se
         if clusters is None:
             # Bland and Altman (1999), Stat. Methods Med. Res. 8, 135–160: independent rows.
-            spread = limit.value / sign
-            se = spread * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
+            sd = limit.value / signed_factor
+            se = sd * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
             low, high = t_interval(value, se, n - 1, level)
         ends.append(Estimate(value, low, high, se, n, limit.n_clusters))
     return ends[0], ends[1]
@@ -233,11 +235,10 @@ def limits_of_agreement(
 def _limit(s: Array, factor: float) -> Array:
     """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
     n = s[..., 0]
-    mean = s[..., 1] / s[..., 0]
-    squares = np.maximum(s[..., 2] - n * mean**2, 0.0)
-    return np.asarray(
-        mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float
-    )
+    mean = s[..., 1] / n
+    squares = np.maximum(s[..., 2] - n * mean**2, 0.0)  # rounding may leave -1e-17
+    variance = squares / np.where(n > 1, n - 1, np.nan)
+    return np.asarray(mean + factor * np.sqrt(variance), dtype=float)
 
 
 def second_moments(s: Array) -> tuple[Array, ...]:
@@ -253,6 +254,7 @@ def second_moments(s: Array) -> tuple[Array, ...]:
     my = s[..., 2] / n
     vx = s[..., 3] / n - mx**2
     vy = s[..., 4] / n - my**2
+    # What rounding leaves of scores that are all alike is no variance.
     noise = 1e-11 * (s[..., 3] + s[..., 4]) / n
     vx = np.where(vx > noise, vx, 0.0)
     vy = np.where(vy > noise, vy, 0.0)
@@ -265,15 +267,13 @@ def _of_moments(
 ) -> Estimate:
     """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
     x, y = rows.columns
+    origin = 0.0
     if len(x):
         origin = inner(rows.counts, x + y) / 2 / float(rows.counts.sum())
-    else:
-        origin = 0.0
     x = x - origin
     y = y - origin
-    return rows.jackknife(
-        statistic, np.ones(len(x)), x, y, x * x, y * y, x * y, bounded=bounded, level=level
-    )
+    terms = (np.ones(len(x)), x, y, x * x, y * y, x * y)
+    return rows.jackknife(statistic, *terms, bounded=bounded, level=level)
 
 
 def slope_on_mean(
@@ -298,8 +298,9 @@ def slope_on_mean(
 
     def slope(s: Array) -> Array:
         _, _, _, vx, vy, cov = second_moments(s)
-        of_mean = (vx + vy + 2 * cov) / 4
-        return np.asarray(np.where(of_mean > 1e-11 * (vx + vy), (vx - vy) / 2 / of_mean, np.nan))
+        of_mean = (vx + vy + 2 * cov) / 4  # Var((j + h)/2)
+        with_gap = (vx - vy) / 2  # Cov(j − h, (j + h)/2)
+        return np.asarray(np.where(of_mean > 1e-11 * (vx + vy), with_gap / of_mean, np.nan))
 
     return _of_moments(slope, complete_rows([judge, human], clusters, counts), level, bounded=False)
 
@@ -365,10 +366,12 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     ([0, 0, 0], [1.0, 2.0, 6.0], [4.0, 3.5, 1.5])
     """
     grid = np.atleast_2d(np.asarray(ratings, dtype=float))
-    m = np.sum(~np.isnan(grid), axis=1)
-    item, rater = np.nonzero(~np.isnan(grid) & (m >= 2)[:, None])
+    is_rated = ~np.isnan(grid)
+    n_ratings = np.sum(is_rated, axis=1)
+    item, rater = np.nonzero(is_rated & (n_ratings >= 2)[:, None])
     own_ratings = grid[item, rater]
-    return item, own_ratings, (np.nansum(grid, axis=1)[item] - own_ratings) / (m[item] - 1)
+    sum_of_others = np.nansum(grid, axis=1)[item] - own_ratings
+    return item, own_ratings, sum_of_others / (n_ratings[item] - 1)
 
 
 def human_ceiling(
@@ -385,15 +388,11 @@ def human_ceiling(
     0.5
     """
     item, own_ratings, others = leave_one_out(ratings)
-    if clusters is None:
-        label = item
-    else:
-        label = np.asarray(clusters)[item]
-    if weights is None:
-        size = None
-    else:
-        size = np.asarray(weights, dtype=float)[item]
-    return within_share(own_ratings, others, label, weights=size, **options)
+    cluster_of_rating = item if clusters is None else np.asarray(clusters)[item]
+    weight_of_rating = None
+    if weights is not None:
+        weight_of_rating = np.asarray(weights, dtype=float)[item]
+    return within_share(own_ratings, others, cluster_of_rating, weights=weight_of_rating, **options)
 
 
 def krippendorff_alpha(
@@ -426,19 +425,23 @@ def krippendorff_alpha(
     0.725
     """
     grid = np.asarray(ratings, dtype=float)
+    has_pair = np.sum(~np.isnan(grid), axis=1) >= 2
+    # Numbered again: a cluster all of whose items have one rating is none.
+    code = np.unique(cluster_codes(clusters, len(grid))[has_pair], return_inverse=True)[1]
+    grid = grid[has_pair]
     m = np.sum(~np.isnan(grid), axis=1).astype(float)
-    code = np.unique(cluster_codes(clusters, len(grid))[m >= 2], return_inverse=True)[1]
-    grid = grid[m >= 2]
-    m = m[m >= 2]
     points = grid - (np.nanmean(grid) if len(m) else 0.0)
-    first = np.nansum(points, axis=1)
-    second = np.nansum(points**2, axis=1)
-    parts = sums_by(code, np.stack([m, (m * second - first**2) / (m - 1), second, first], axis=1))
+    total = np.nansum(points, axis=1)
+    squares = np.nansum(points**2, axis=1)
+    # Of an item: half the squared distances of its pairs, each counted 1/(m − 1) times.
+    inside = (m * squares - total**2) / (m - 1)
+    parts = sums_by(code, np.stack([m, inside, squares, total], axis=1))
 
-    def alpha(s: Array) -> Array:
-        expected = (s[..., 0] * s[..., 2] - s[..., 3] ** 2) / (s[..., 0] - 1)
+    def alpha(sums: Array) -> Array:
+        n, observed, squares, total = np.moveaxis(sums, -1, 0)
+        expected = (n * squares - total**2) / (n - 1)
         # Where all ratings are one value nothing is expected, but for rounding.
-        varies = expected > 1e-12 * s[..., 2]
-        return np.asarray(np.where(varies, 1 - s[..., 1] / expected, np.nan), dtype=float)
+        varies = expected > 1e-12 * squares
+        return np.asarray(np.where(varies, 1 - observed / expected, np.nan), dtype=float)
 
     return jackknife(alpha, parts, np.bincount(code).astype(float), bounded=True, level=level)

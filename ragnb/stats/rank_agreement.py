@@ -40,9 +40,8 @@ def kendall(
     x, y = rows.columns
     pooled = _concordance(np.zeros(len(x), dtype=np.intp), x, y, rows.counts)
     inside = _concordance(rows.code, x, y, rows.inside)
-    lost = (
-        2 * pooled - inside
-    ).T  # a pair of two clusters is lost with either, one within a cluster once
+    # A pair of two clusters is lost with either of them, a pair within a cluster once.
+    lost = (2 * pooled - inside).T
     tau = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
     if np.isfinite(tau.value):
         return tau
@@ -109,23 +108,28 @@ def kendall_of_means(
     """
     rows = complete_rows([judge, human], clusters, counts)
     x, y = rows.columns
-    name = packed(np.asarray(system)[rows.kept])
-    one = (name[:, None] == np.arange(name.max(initial=0) + 1)).astype(float).T
+    system_code = packed(np.asarray(system)[rows.kept])
+    systems = np.arange(system_code.max(initial=0) + 1)
+    is_of_system = (system_code == systems[:, None]).astype(float)  # (systems, rows)
+
+    def order(means: Array) -> Array:
+        """Return −1, 0 or 1 for each pair of systems; sums in another order are no different means."""
+        rounded = np.round(means, digits)
+        return np.asarray(np.sign(rounded[..., :, None] - rounded[..., None, :]))
 
     def tau_of_means(s: Array) -> Array:
         n, of_judge, of_human = np.split(s, 3, axis=-1)
-        means = [np.round(total / n, digits) for total in (of_judge, of_human)]
-        judge_order, human_order = (
-            np.sign(mean[..., :, None] - mean[..., None, :]) for mean in means
-        )
-        pairs = [
+        judge_order = order(of_judge / n)
+        human_order = order(of_human / n)
+        products = [
             judge_order * human_order,
             judge_order * judge_order,
             human_order * human_order,
         ]
-        return _tau(np.stack([pair.sum(axis=(-1, -2)) for pair in pairs], axis=-1))
+        return _tau(np.stack([product.sum(axis=(-1, -2)) for product in products], axis=-1))
 
-    return rows.jackknife(tau_of_means, *one, *(one * x), *(one * y), bounded=True, level=level)
+    terms = [*is_of_system, *(is_of_system * x), *(is_of_system * y)]
+    return rows.jackknife(tau_of_means, *terms, bounded=True, level=level)
 
 
 def _rounded(values: Values, digits: int | None) -> Values:
@@ -140,27 +144,33 @@ def _tau(sums: Array) -> Array:
     of_x = sums[..., 1]
     of_y = sums[..., 2]
     varies = (of_x > 1e-12) & (of_y > 1e-12)
-    return np.clip(
-        np.where(varies, both / np.sqrt(np.where(varies, of_x * of_y, 1.0)), np.nan), -1.0, 1.0
-    )
+    scale = np.sqrt(np.where(varies, of_x * of_y, 1.0))
+    return np.clip(np.where(varies, both / scale, np.nan), -1.0, 1.0)
 
 
 def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     """Columns of Σ sgn(x)sgn(y), Σ |sgn x|, Σ |sgn y| over the pairs of each row within its group."""
-    nx = np.unique(x, return_inverse=True)[1]
-    ny = np.unique(y, return_inverse=True)[1]
-    kx = int(nx.max(initial=0)) + 1
-    ky = int(ny.max(initial=0)) + 1
-    cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
-    size: Array = np.bincount(at, weights=weights).astype(float)
-    cell_of_group = cell // ky // kx
-    a = cell // ky % kx
-    b = cell % ky
-    agreeing = _below(cell_of_group, a, b, size) + _below(cell_of_group, kx - a, ky - b, size)
-    crossed = _below(cell_of_group, a, ky - b, size) + _below(cell_of_group, kx - a, b, size)
-    groups = (packed(of) for of in (cell_of_group, cell // ky, cell_of_group * ky + b))
-    whole, same_x, same_y = (np.bincount(code, weights=size)[code] for code in groups)
-    return np.stack([agreeing - crossed, whole - same_x, whole - same_y], axis=1)[at]
+    rank_x = np.unique(x, return_inverse=True)[1]
+    rank_y = np.unique(y, return_inverse=True)[1]
+    n_x = int(rank_x.max(initial=0)) + 1
+    n_y = int(rank_y.max(initial=0)) + 1
+    # Rows of one group, x and y have the same pairs: they are one cell, written as one number.
+    cell, cell_of_row = np.unique((group * n_x + rank_x) * n_y + rank_y, return_inverse=True)
+    size: Array = np.bincount(cell_of_row, weights=weights).astype(float)
+    of_group = cell // n_y // n_x
+    a = cell // n_y % n_x
+    b = cell % n_y
+    agreeing = _below(of_group, a, b, size) + _below(of_group, n_x - a, n_y - b, size)
+    crossed = _below(of_group, a, n_y - b, size) + _below(of_group, n_x - a, b, size)
+
+    def size_of_all(code: Codes) -> Array:
+        numbered = packed(code)
+        return np.asarray(np.bincount(numbered, weights=size)[numbered])
+
+    whole = size_of_all(of_group)
+    differ_in_x = whole - size_of_all(cell // n_y)
+    differ_in_y = whole - size_of_all(of_group * n_y + b)
+    return np.stack([agreeing - crossed, differ_in_x, differ_in_y], axis=1)[cell_of_row]
 
 
 def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
@@ -175,10 +185,11 @@ def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
     size = size[order]
     below = np.zeros(len(order))
     for bit in range(int(y.max(initial=0)).bit_length()):
-        node = (group << 32) + (y >> bit + 1)
-        at = np.argsort(node, kind="stable")
-        low = (y[at] >> bit) & 1 == 0
-        before = np.cumsum(np.where(low, size[at], 0.0))
-        before -= np.r_[0.0, before][np.searchsorted(node[at], node[at])]
-        below[order[at]] += np.where(low, 0.0, before)
+        node = (group << 32) + (y >> bit + 1)  # rows whose y share the bits above this one
+        at = np.argsort(node, kind="stable")  # stable: within a node still in the order of x
+        is_low = (y[at] >> bit) & 1 == 0
+        low_before = np.cumsum(np.where(is_low, size[at], 0.0))
+        # Less what was summed up before the node begins.
+        low_before -= np.r_[0.0, low_before][np.searchsorted(node[at], node[at])]
+        below[order[at]] += np.where(is_low, 0.0, low_before)
     return below
