@@ -23,8 +23,6 @@ from ragnb.weights.columns import (
     scored,
 )
 from ragnb.weights.columns import stays_lazy as stays_lazy
-from ragnb.weights.components import Noise as Noise
-from ragnb.weights.components import noise as noise
 from ragnb.weights.moments import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import (
@@ -35,6 +33,8 @@ from ragnb.weights.reductions import (
     weigh,
     weighted_score,
 )
+from ragnb.weights.repeated import Noise as Noise
+from ragnb.weights.repeated import noise as noise
 from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
 
 
