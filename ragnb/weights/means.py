@@ -165,24 +165,19 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
     v = _comparable(v, counts, cells, of_cells)
     units = Units.of(cells, v, columns)
     of_units = by_group(units.group, groups)
-    mass = of_units(units.size * units.weight)
+    mass = of_units(units.size * units.weight)  # A
     scored = mass > 0
     n_clusters = of_units(units.size * (units.weight > 0))
     theta = of_units(units.size * units.sum)
     np.divide(theta, mass, out=theta, where=scored)
-    inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=scored)
+    inverse_mass = np.divide(1.0, mass, out=np.zeros_like(mass), where=scored)
     # What is known of the one group there mostly is needs no copy for each of its units.
     group = np.zeros(1, dtype=int) if groups == 1 else units.group
-    h = units.weight * inverse[group]
-    squared = units.sum - theta[group] * units.weight
-    squared *= squared
-    squared += units.variance
-    others = 1 - h
-    others[h >= 1] = 1.0
-    others *= others
-    squared /= others
+    h = units.weight * inverse_mass[group]  # a_g/A: the share of a unit in the mean of its group
+    squared = _squared_influence(units, theta[group], h)
     h_squared = h * h
     sum_h2 = of_units(units.size * h_squared)
+    # Sums are of scores less the middle of their range (`cells.centres`), which comes back here.
     middles = np.append(cells.centre, total.centre(cells.centre))
     sums = _Sums(
         mass=mass,
@@ -197,13 +192,30 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
     return sums, units, h
 
 
+def _squared_influence(units: Units, theta: Array, h: Array) -> Array:
+    """Return (u_g / (1 − a_g/A))² of each unit: how far the mean moves without it, times A.
+
+    In place: with very many documents each of these arrays is large.
+    """
+    squared = units.sum - theta * units.weight
+    squared *= squared
+    squared += units.variance
+    rest = 1 - h
+    # Without the one cluster that has all the weight there is no mean; `jackknife_se` asks for two.
+    rest[h >= 1] = 1.0
+    rest *= rest
+    squared /= rest
+    return squared
+
+
 def _comparable(v: Array, counts: Array, cells: Cells, of_cells: Callable[..., Array]) -> Array:
     """Return the weights of cells; where they are far apart, relative to the largest in each group and column."""
     if not len(v) or v[v > 0].min(initial=np.inf) > stats.LOST_IN_ROUNDING * v.max():
         return v
-    there = np.where(counts > 0, v, 0.0)
-    largest = of_cells(there, np.maximum)[cells.group]
-    v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
+    # A group of small weights alone is a mean like any other: only what is small beside its largest is lost.
+    weight = np.where(counts > 0, v, 0.0)
+    largest = of_cells(weight, np.maximum)[cells.group]
+    v = np.divide(weight, largest, out=np.zeros_like(weight), where=largest > 0)
     v[v <= stats.LOST_IN_ROUNDING] = 0.0
     return v
 
@@ -311,23 +323,25 @@ def _unseen(
     lowest, highest = _ranges(columns, total)
     worst_score = np.where(columns.better == "lower", highest, lowest)
     best_score = np.where(columns.better == "lower", lowest, highest)
-    width = best_score - worst_score
-    # Without a finite range a document cannot fail entirely.
+    width = (
+        best_score - worst_score
+    )  # below 0 where lower is better: shares of it still rise towards the best
+    # Without a finite range a document cannot fail entirely: inf / inf is nan, and nothing is shown.
     with np.errstate(invalid="ignore"):
         loss = np.where(scored, (best_score - mean_of_unit) / width, 0.0)
         largest_loss = of_units(loss, np.maximum)
         above_worst = (sums.value - worst_score) / width
-        lower_end = np.minimum(
-            (spread.low - worst_score) / width, (spread.high - worst_score) / width
-        )
+        # Where lower is better, the worse end of the interval is the upper one.
+        low_above_worst = (spread.low - worst_score) / width
+        high_above_worst = (spread.high - worst_score) / width
+        worse_end = np.minimum(low_above_worst, high_above_worst)
         # A document failed if it has less than half of what the mean is above the worst score.
         none_failed = 1 - largest_loss > above_worst / 2 + _TIE
         is_document = (units.cluster >= 0) & (units.cluster < len(source.docs))
-        all_documents = sums.n_clusters == of_units(is_document[:, None] & scored)
-        floor, share = stats.unseen_failures(
-            lower_end, np.maximum(sums.g_eff, 1.0), alpha=1 - level
-        )
-        shown = few & none_failed & np.isfinite(lower_end) & all_documents
+        n_documents = of_units(is_document[:, None] & scored)
+        g_eff = np.maximum(sums.g_eff, 1.0)
+        floor, share = stats.unseen_failures(worse_end, g_eff, alpha=1 - level)
+        shown = few & none_failed & np.isfinite(worse_end) & (sums.n_clusters == n_documents)
         shown &= sums.n_eff > (_DESIGN - _TIE) * sums.g_eff
         return np.where(shown, (worst_score + width * floor, share), nothing)
 
@@ -360,13 +374,15 @@ def _tabulated(
 ) -> pd.DataFrame:
     """Return the frame of means, a row a group and column."""
     # Identical scores of no range give no width.
-    no_width = ~np.isfinite(columns.high - columns.low) & ~(
-        spread.se > np.finfo(float).eps * np.abs(sums.value)
-    )
-    failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
+    has_range = np.isfinite(columns.high - columns.low)
+    varies = spread.se > np.finfo(float).eps * np.abs(sums.value)
+    no_width = ~has_range & ~varies
+    # The weighted score, the last column, is made of scores: it has none that failed or do not apply.
+    with_total = np.pad(source.counts, ((0, 0), (0, 1), (0, 0)))
+    failed, absent = with_total.transpose(2, 0, 1)
     low_if, share_unseen = unseen
     top_share, top_cluster = dominant
-    made: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "metric": columns.name,
         "weight": columns.weight,
         "value": sums.value,
@@ -393,9 +409,9 @@ def _tabulated(
         "top_cluster": top_cluster,
         "reason": columns.reason,
     }
-    # What is told of a metric holds in every group.
+    # What is known of a metric holds in every group.
     groups, width = sums.value.shape
-    table = pd.DataFrame({name: _column(part, groups, width) for name, part in made.items()})
+    table = pd.DataFrame({name: _column(part, groups, width) for name, part in parts.items()})
     if source.by is not None:
         table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
@@ -428,29 +444,49 @@ def _of_columns(source: Moments, total: Total) -> Counts:
 
 def _within_documents(
     source: Moments, total: Total, doc_weight: Array, mass: Array
-) -> tuple[Array, ...]:
+) -> tuple[Array, Array, Array]:
     """Return se, degrees of freedom and n for a complete corpus of documents, groups × columns.
 
     Repeats are averaged by question first. Where they are uneven, a document's variance rises by N Σr²/(Σr)².
     """
     cells = source.cells
-    cells = add_up(cells, cells.group * len(doc_weight) + cells.doc + 1, cells.doc, cells.cluster)
-    units = Units.of(cells, np.ones((cells.size, 1)), cell_columns(cells, total))
-    strata, code = np.unique(units.group, return_inverse=True)
-    r = units.weight
-    mean = np.divide(units.sum, r, out=np.zeros_like(r), where=r > 0)
-    of_questions = (r > 0, mean, mean**2 + units.variance, r, r**2)
-    n, first, second, rows, rows2 = (sums_by(code, units.size * part) for part in of_questions)
-    ones = np.where(n > 0, n, 1.0)
-    left = second - first**2 / ones
-    left[left < ROUNDING * second] = 0.0
+    # A stratum is a document within a group, one number for both. Document −1 is that of rows without one.
+    stratum = cells.group * len(doc_weight) + cells.doc + 1
+    cells = add_up(cells, stratum, cells.doc, cells.cluster)
+    questions = Units.of(cells, np.ones((cells.size, 1)), cell_columns(cells, total))
+    strata, code = np.unique(questions.group, return_inverse=True)
+
+    def of_stratum(part: Array) -> Array:
+        return sums_by(code, questions.size * part)
+
+    repeats = questions.weight
+    has_score = repeats > 0
+    mean = np.divide(questions.sum, repeats, out=np.zeros_like(repeats), where=has_score)
+    n = of_stratum(has_score.astype(float))
+    first = of_stratum(mean)
+    second = of_stratum(mean**2 + questions.variance)
+    rows = of_stratum(repeats)
+    rows_squared = of_stratum(repeats**2)
+
+    n_or_one = np.where(n > 0, n, 1.0)
+    squares = second - first**2 / n_or_one
+    squares[squares < ROUNDING * second] = 0.0
+    uneven = n_or_one * rows_squared / np.where(rows > 0, rows, 1.0) ** 2
     group, document = np.divmod(strata, len(doc_weight))
+    inverse_mass = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
+    # `doc_weight` has the rows without a document last, the strata have them first.
+    weight = np.roll(doc_weight, 1)[document][:, None]
+    share = weight * rows * inverse_mass[group]
     ends = np.searchsorted(group, np.arange(len(mass) + 1))
-    inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
-    share = np.roll(doc_weight, 1)[document][:, None] * rows * inverse[group]
-    uneven = ones * rows2 / np.where(rows > 0, rows, 1.0) ** 2
-    results = []
-    for own in map(slice, ends, ends[1:]):
-        se, df = stats.stratified_se(share[own], n[own], left[own], uneven[own])
-        results.append((se, df, np.where(share[own] > 0, n[own], 0.0).sum(axis=0)))
-    return tuple(np.array(part) for part in zip(*results, strict=True))
+    ses = []
+    dfs = []
+    counts = []
+    for of_group in map(slice, ends, ends[1:]):
+        se, df = stats.stratified_se(
+            share[of_group], n[of_group], squares[of_group], uneven[of_group]
+        )
+        ses.append(se)
+        dfs.append(df)
+        # A document of weight 0 has no part in the mean, nor have its questions.
+        counts.append(np.where(share[of_group] > 0, n[of_group], 0.0).sum(axis=0))
+    return np.array(ses), np.array(dfs), np.array(counts)

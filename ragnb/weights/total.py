@@ -225,11 +225,10 @@ class Total:
         numerator = []
         denominator = []
         for k in np.flatnonzero(self.weights):
-            weight, slope, intercept = (
-                float(part[k]) for part in (self.weights, self.slopes, self.intercepts)
-            )
+            weight = float(self.weights[k])
             value = nw.col(f"__v{k}")  # a null counts as 0 in a sum
-            numerator.append((value * slope + intercept) * weight)
+            mapped = value * float(self.slopes[k]) + float(self.intercepts[k])
+            numerator.append(mapped * weight)
             denominator.append(nw.when(~value.is_null()).then(nw.lit(weight)))
         if not numerator:
             return nw.lit(None, dtype=nw.Float64)
@@ -272,7 +271,30 @@ def total_of(
     >>> total_of([Metric("a"), Metric("b", role="rate")], {"a": 2.0}, known=False).given
     array([2., 0.])
     """
-    names = [m.name for m in metrics]
+    given = _given_weights(metrics, weights, known=known)
+    used = [metric for metric, weight in zip(metrics, given, strict=True) if weight > 0]
+    spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
+    reason, advice = _why_not_combined(used, len(spans), orient=orient)
+    if advice and strict:
+        raise RagnbError(advice)
+    low = high = np.nan
+    if len(spans) == 1 and not reason:
+        low, high = spans.pop()
+    # A cosine's own low is below that of its scale.
+    least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
+    slopes, intercepts = _affine_maps(metrics, orient=orient, rescale=rescale)
+    if reason:
+        relative = np.zeros(len(metrics))
+    else:
+        relative = stats.relative(given)
+    return Total(given, relative, slopes, intercepts, low, high, least, reason)
+
+
+def _given_weights(
+    metrics: Sequence[Metric], weights: Mapping[str, Any] | None, *, known: bool
+) -> Array:
+    """Return the weight of each metric: the caller's, else its own; 0 for a rate that is not named."""
+    names = [metric.name for metric in metrics]
     checked = check_weights(weights, "metric_weights", names)
     if known:
         odd = [name for name in checked if name not in names and known_metric(name) is None]
@@ -286,44 +308,41 @@ def total_of(
                 f"metric_weights.{metric.name}: latency, tokens and cost never enter the total; leave the weight "
                 f"out and set a gate on the mean of {metric.name!r}, or declare it with role='quality'"
             )
-    default = [m.weight if m.role == "quality" else 0.0 for m in metrics]
-    given = np.array(
-        [checked.get(name, weight) for name, weight in zip(names, default, strict=True)],
-        dtype=float,
-    )
-    refuse_all_zero(bool(given.any()) or not any(default), "metric_weights")
-    used = [m for m, weight in zip(metrics, given, strict=True) if weight > 0]
-    spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
-    why = ""
-    reason = ""
-    if len(spans) > 1:
+    default = [metric.weight if metric.role == "quality" else 0.0 for metric in metrics]
+    given = [checked.get(name, weight) for name, weight in zip(names, default, strict=True)]
+    # Rates alone have no weight of their own, and no total: nobody asked for one.
+    refuse_all_zero(any(given) or not any(default), "metric_weights")
+    return np.array(given, dtype=float)
+
+
+def _why_not_combined(used: Sequence[Metric], n_spans: int, *, orient: bool) -> tuple[str, str]:
+    """Return the code of why metrics have no total, and what to do about it; both empty where they have one."""
+    endless = [m.name for m in used if orient and m.better == "lower" and not m.bounded]
+    if endless:
+        name = endless[-1]
+        advice = (
+            f"{name!r} is lower-is-better and has no finite range; declare one, or orient=False"
+        )
+        return f"unbounded: {name}", advice
+    if n_spans > 1:
         listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
-        reason = f"mixed: {listed}"
-        why = f"metrics with different ranges are not combined ({listed}); select metrics, or pass rescale=True"
-    if endless := [m.name for m in used if orient and m.better == "lower" and not m.bounded]:
-        reason = f"unbounded: {endless[-1]}"
-        why = f"{endless[-1]!r} is lower-is-better and has no finite range; declare one, or orient=False"
-    if why and strict:
-        raise RagnbError(why)
-    low = high = np.nan
-    if len(spans) == 1 and not why:
-        (low, high) = spans.pop()
-    least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
-    bottom, top = (
-        np.array([m.scale if m.bounded else (0.0, 1.0) for m in metrics], dtype=float)
-        .reshape(-1, 2)
-        .T
-    )
-    turned = np.array([orient and m.better == "lower" and m.bounded for m in metrics], dtype=bool)
-    moved = np.array([rescale and m.bounded for m in metrics], dtype=bool)
-    width = np.where(moved, top - bottom, 1.0)
-    starts = np.where(turned, bottom + top, 0.0) - np.where(moved, bottom, 0.0)
-    if why:
-        shares = np.zeros(len(metrics))
-    else:
-        shares = stats.relative(given)
-    slopes = np.where(turned, -1.0, 1.0) / width
-    return Total(given, shares, slopes, starts / width, low, high, least, reason)
+        advice = f"metrics with different ranges are not combined ({listed}); select metrics, or pass rescale=True"
+        return f"mixed: {listed}", advice
+    return "", ""
+
+
+def _affine_maps(metrics: Sequence[Metric], *, orient: bool, rescale: bool) -> tuple[Array, Array]:
+    """Return slope and intercept of each metric's map into the total."""
+    ends = [metric.scale if metric.bounded else (0.0, 1.0) for metric in metrics]
+    bottom, top = np.array(ends, dtype=float).reshape(-1, 2).T
+    is_bounded = np.array([metric.bounded for metric in metrics], dtype=bool)
+    is_lower = np.array([metric.better == "lower" for metric in metrics], dtype=bool)
+    is_turned = is_lower & is_bounded & orient
+    is_rescaled = is_bounded & rescale
+    width = np.where(is_rescaled, top - bottom, 1.0)
+    # Turned: bottom + top − score, so that the best score stays at the top of the range.
+    start = np.where(is_turned, bottom + top, 0.0) - np.where(is_rescaled, bottom, 0.0)
+    return np.where(is_turned, -1.0, 1.0) / width, start / width
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,14 @@ class Units:
     def of(cls, cells: Cells, v: Array, columns: tuple[Array, Array, Array]) -> Units:
         """Return the units of cells, which are sorted by group, then cluster."""
         sums, counts, squares = columns
-        alone = cells.cluster < 0
-        shared = cells.shared
-        changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
-        starts = np.flatnonzero(np.append(True, changes))[: cells.size]
-        size = np.where(alone, cells.n, 1.0)[starts, None]
+        is_alone = (
+            cells.cluster < 0
+        )  # rows that are clusters of their own: each of their cells is a unit
+        is_new_group = np.diff(cells.group) != 0
+        is_new_cluster = np.diff(cells.cluster) != 0
+        is_start = np.append(True, is_new_group | is_new_cluster | is_alone[1:])
+        starts = np.flatnonzero(is_start)[: cells.size]  # none of no cells
+        size = np.where(is_alone, cells.n, 1.0)[starts, None]
         weight = v * counts
         total = v * sums
         if len(starts) < cells.size:
@@ -52,6 +55,8 @@ class Units:
             total = np.add.reduceat(total, starts, axis=0)
         weight /= size
         total /= size
+        # Of the rows of one cell only the sums are known: one of them varies by their variance.
+        shared = cells.shared
         variance = np.zeros_like(total)
         n = cells.n[shared, None]
         spread = squares - sums[shared] ** 2 / n
@@ -73,22 +78,25 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     >>> [part.tolist() for part in cell_columns(cells, total_of([Metric("a")], None))]
     [[[1.0, 1.0]], [[4.0, 4.0]], []]
     """
-    there = cells.present.astype(float)
+    has_score = cells.present.astype(float)
     n = cells.n
-    scale = there @ total.weights
-    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    score = cells.sums @ (total.weights * total.slopes) * share
-    moved = np.zeros(cells.size)
+    weight_there = has_score @ total.weights  # of the metrics that the rows of a cell have
+    inverse = np.divide(1.0, weight_there, out=np.zeros_like(weight_there), where=weight_there > 0)
+    slopes = total.weights * total.slopes
+    score = cells.sums @ slopes * inverse
+    # A row that lacks a metric has another centre than the total, unless all centres are the middle of its range.
+    offset = np.zeros(cells.size)
     if total.weights.any() and not total.is_centred(cells.centre):
-        weighed_centre = total.weights * total.mapped(cells.centre)
-        moved = (scale > 0) * ((there @ weighed_centre) * share - total.centre(cells.centre))
-        score += n * moved
-    several = cells.shared
-    inner = there[several] * (total.weights * total.slopes) * share[several, None]
-    squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
-    squares += moved[several] * (2 * score[several] - n[several] * moved[several])
+        centre = (has_score @ (total.weights * total.mapped(cells.centre))) * inverse
+        offset = (weight_there > 0) * (centre - total.centre(cells.centre))
+        score += n * offset
+    shared = cells.shared
+    part = has_score[shared] * slopes * inverse[shared, None]
+    squares = np.einsum("ci,cij,cj->c", part, cells.cross, part)
+    # Σ(x + d)² = Σx² + d(2Σ(x + d) − nd).
+    squares += offset[shared] * (2 * score[shared] - n[shared] * offset[shared])
     of_metrics = np.einsum("ckk->ck", cells.cross)
-    counts = _beside(there * n[:, None], np.where(scale > 0, n, 0.0))
+    counts = _beside(has_score * n[:, None], np.where(weight_there > 0, n, 0.0))
     return _beside(cells.sums, score), counts, _beside(of_metrics, squares)
 
 
@@ -112,13 +120,13 @@ def by_group(group: Codes, groups: int) -> Callable[..., Array]:
     every = np.arange(groups)
     first = np.searchsorted(group, every, side="left")
     end = np.searchsorted(group, every, side="right")
-    there = first < end
+    has_rows = first < end  # `reduceat` would give a group without rows the row that comes next
 
     def reduce(x: Array, how: np.ufunc = np.add) -> Array:
         if groups == 1:
             return np.asarray(how.reduce(x, axis=0, keepdims=True, initial=0.0))
         reduced: Array = np.zeros((groups, x.shape[1]))
-        reduced[there] = how.reduceat(x, first[there], axis=0)
+        reduced[has_rows] = how.reduceat(x, first[has_rows], axis=0)
         return reduced
 
     return reduce
