@@ -35,7 +35,10 @@ from ragnb.weights.total import Array, Flags, canonical_name, nfc
 Codes = npt.NDArray[np.int64]
 MetricsArgument = str | Metric | Iterable[str | Metric] | None
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
-_STATUSES = {"ok": 0, "not_applicable": 2, "failed": 1, "missing": 0}
+# The codes of `status_codes`. A gap that was never scored needs none: it is what is neither scored nor of these.
+FAILED = 1
+ABSENT = 2
+_STATUSES = {"ok": 0, "not_applicable": ABSENT, "failed": FAILED, "missing": 0}
 _NO_SCORE = re.compile(
     r"(time|stamp|latency|duration|second|cost|price|token|index|id|count|length|rank)s?$"
 )
@@ -104,30 +107,33 @@ def scored(
         of_tool = remembered(scores).metrics
         given = [*metrics_of_tool(of_tool, column_names(scores) if of_tool else ())] or None
     declared_metrics = [item for item in given or () if isinstance(item, Metric)]
-    if (
-        declared_metrics
-        and declared_metrics == given
-        and any(METRICS.get(m.name) == m for m in declared_metrics)
-    ):
+    if _was_resolved(given, declared_metrics):
         have = column_names(scores)
-        if {m.name for m in declared_metrics} <= set(have):
+        if {metric.name for metric in declared_metrics} <= set(have):
             # Metrics that were resolved before come with a frame that was named before.
-            kept = (
-                *kept,
-                *have,
-            )
+            kept = (*kept, *have)
     frame = canonical(scores, *kept, metrics=declared_metrics)
     columns = column_names(frame)
     if given is not None:
-        tools = {item for item in given if isinstance(item, str) and item not in columns}
-        given = [
-            rename_map([item], metrics=declared_metrics).get(item, item) if item in tools else item
-            for item in given
-        ]
+        given = [_named(item, columns, declared_metrics) for item in given]
     chosen = resolve_metrics(given, columns)
     if given is None and not chosen:
         raise _no_metric(frame)
     return frame, chosen
+
+
+def _was_resolved(given: Sequence[str | Metric] | None, declared: Sequence[Metric]) -> bool:
+    """Return whether metrics are what `scored` itself returned: objects alone, and one of them ragnb's own."""
+    if not declared or declared != given:
+        return False
+    return any(METRICS.get(metric.name) == metric for metric in declared)
+
+
+def _named(item: str | Metric, columns: Sequence[str], declared: Sequence[Metric]) -> str | Metric:
+    """Return a metric's own name for what a tool calls it, and else the same."""
+    if isinstance(item, str) and item not in columns:
+        return rename_map([item], metrics=declared).get(item, item)
+    return item
 
 
 def _no_metric(frame: Any) -> RagnbError:
@@ -136,16 +142,20 @@ def _no_metric(frame: Any) -> RagnbError:
     kinds = {str(name): kind for name, kind in rows.collect_schema().items()}
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
     others = (name for name in numeric if name not in NOT_METRICS and "__" not in name)
+    # Last what is hardly a score, as the first is named in the example.
     numbers = sorted(others, key=lambda name: bool(_NO_SCORE.search(name.casefold())))
     step = "score the answers first, with rn.evaluate or rn.judge, or read the file that holds the scores"
     if numbers:
         step = f"declare those that are scores: metrics=[rn.Metric({numbers[0]!r}, low, high)]"
         if isinstance(rows, nw.DataFrame):
             column = rows[numbers[0]].drop_nulls()
-            low, high = (float(column.min()), float(column.max())) if len(column) else (0.0, 1.0)
-            unit = f"declare its scale: metrics=[rn.Metric({numbers[0]!r})] if it is 0..1"
+            low = 0.0
+            high = 1.0
+            if len(column):
+                low = float(column.min())
+                high = float(column.max())
             if low >= 0 and high <= 1:
-                step = unit
+                step = f"declare its scale: metrics=[rn.Metric({numbers[0]!r})] if it is 0..1"
             else:
                 step = declare_step(numbers[0], low, high)
     return RagnbError(
@@ -168,13 +178,11 @@ def as_pandas(frame: Any) -> pd.DataFrame:
         eager = found.collect()
     else:
         eager = found
-    floats = [name for name, kind in eager.schema.items() if kind == nw.Float64]
-    return pd.DataFrame(
-        {
-            name: eager[name].to_numpy() if name in floats else eager[name].to_list()
-            for name in eager.columns
-        }
-    )
+    columns: dict[str, Any] = {}
+    for name, kind in eager.schema.items():
+        # Floats in one piece; anything else keeps its gaps as None only as a list.
+        columns[name] = eager[name].to_numpy() if kind == nw.Float64 else eager[name].to_list()
+    return pd.DataFrame(columns)
 
 
 def opened(frame: Any) -> Frame:
@@ -267,9 +275,8 @@ def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple
         value = score_of(name, kind)
         values[f"__v{k}"] = value.clip(low, high)
         inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()
-        faults.append(
-            (~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}")
-        )
+        is_outside = ~value.is_null() & ~inside
+        faults.append((is_outside, f"column {name!r} lies outside {low:g}..{high:g}"))
         if not kind.is_numeric() and kind != nw.Boolean:
             faults.append((~nw.col(name).is_null(), f"column {name!r} holds what is no score"))
         if f"{name}__status" in schema:
@@ -303,30 +310,29 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
             f"{metric.low:g}..{metric.high:g}"
         )
     if not pd.api.types.is_numeric_dtype(column.dtype):
-        odd = np.array([not _is_score(v) for v in column], dtype=bool)
+        odd = np.array([not _is_score(cell) for cell in column], dtype=bool)
         if odd.any():
             at = int(np.argmax(odd))
-            if isinstance(column.iloc[at], str):
-                kind = "text"
-            else:
-                kind = f"of type {type(column.iloc[at]).__name__}"
+            cell = column.iloc[at]
+            kind = "text" if isinstance(cell, str) else f"of type {type(cell).__name__}"
             raise RagnbError(
-                f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is {kind}, not a score; "
+                f"column {metric.name!r}, row {column.index[at]!r}: {cell!r} is {kind}, not a score; "
                 "read the file with rn.read_scores, or convert the column to numbers"
             )
-    plain = column.dtype == np.float64
     values: Array
-    if plain:
-        values = column.to_numpy()
+    if column.dtype == np.float64:
+        values = column.to_numpy()  # without a copy
     else:
         values = column.to_numpy(dtype=float, na_value=np.nan)
 
-    def wrong(x: Array) -> Flags:
+    def is_wrong(x: Array) -> Flags:
         return np.isinf(x) | (x < metric.low - CLIP) | (x > metric.high + CLIP)
 
-    least, most = ends = np.array([of.reduce(values, initial=np.nan) for of in (np.fmin, np.fmax)])
-    if wrong(ends).any():
-        position = int(np.argmax(wrong(values)))
+    # Both ends tell whether any value is wrong: the rows are walked over a second time only where one is.
+    least = np.fmin.reduce(values, initial=np.nan)
+    most = np.fmax.reduce(values, initial=np.nan)
+    if is_wrong(np.array([least, most])).any():
+        position = int(np.argmax(is_wrong(values)))
         raise RagnbError(
             f"column {metric.name!r}, row {frame.index[position]!r}: {float(values[position])!r} lies outside "
             f"{metric.low:g}..{metric.high:g}; {declare_step(metric.name, least, most)}"
@@ -368,9 +374,9 @@ def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDAr
     if name not in frame.columns:
         return np.zeros(len(frame), dtype=np.int8)
     label = coded(frame[name])
-    codes = np.array([_STATUSES.get(word, -1) for word in label.names] + [0], dtype=np.int8)[
-        label.codes
-    ]
+    of_words = [_STATUSES.get(word, -1) for word in label.names]
+    # A row without a status has the label −1, which is the last.
+    codes = np.array([*of_words, 0], dtype=np.int8)[label.codes]
     if (codes < 0).any():
         at = int(np.argmin(codes))
         raise RagnbError(
@@ -406,26 +412,26 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
-    text = isinstance(getattr(values, "dtype", None), pd.StringDtype)
+    is_text = isinstance(getattr(values, "dtype", None), pd.StringDtype)
     try:
-        codes, uniques = pd.factorize(values, sort=text)
+        codes, uniques = pd.factorize(values, sort=is_text)
     except TypeError:
         where = place(key=getattr(values, "name", None))
         raise RagnbError(
             f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
         ) from None
     # Of a column of gaps alone, pandas before 3.1 names the gap.
-    if (codes < 0).all():
-        found = []
-    else:
-        found = np.asarray(uniques, object).tolist()
-    if text and "".join(found).isascii():  # sorted, and spelt in one way
-        return Labels(codes, tuple(found))
+    distinct: list[Any] = []
+    if not (codes < 0).all():
+        distinct = np.asarray(uniques, object).tolist()
+    if is_text and "".join(distinct).isascii():  # sorted, and spelt in one way
+        return Labels(codes, tuple(distinct))
     named = nfc if compose else canonical_name
-    plain = [name if type(name) is str and name.isascii() else named(name) for name in found]
+    spelt = [name if type(name) is str and name.isascii() else named(name) for name in distinct]
     try:
-        texts: Any = pd.Series(plain, dtype="str")
+        texts: Any = pd.Series(spelt, dtype="str")
     except UnicodeEncodeError:  # half a surrogate pair
-        texts = pd.Series(plain, dtype=object)
-    ranks, names = pd.factorize(texts, sort=True)  # one name may be spelt in two ways
+        texts = pd.Series(spelt, dtype=object)
+    # One name may be spelt in two ways, so that two values have one rank. A gap stays −1.
+    ranks, names = pd.factorize(texts, sort=True)
     return Labels(np.append(ranks, -1).take(codes), tuple(names.tolist()))

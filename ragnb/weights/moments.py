@@ -22,7 +22,7 @@ from ragnb.weights.cells import (
     recentred,
 )
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
+from ragnb.weights.columns import ABSENT, FAILED, Codes, MetricsArgument, column_names, scored
 from ragnb.weights.conversations import conversation_cluster, is_conversation
 from ragnb.weights.file import read_moments, write_moments
 from ragnb.weights.means import means_table, values_table
@@ -81,13 +81,9 @@ class Moments:
         if self.corpus == "complete":
             return INSIDE
         if self.cluster is not None:
-            if is_conversation(self.cluster):
-                named = "conversation"
-            else:
-                named = "cluster"
-            if self.clusters:
-                return named
-            return "row"
+            if not self.clusters:  # the column is there, and empty
+                return "row"
+            return "conversation" if is_conversation(self.cluster) else "cluster"
         if self.docs and self.by != self.doc:
             return "document"
         if self.questions:
@@ -124,12 +120,13 @@ class Moments:
                     f"moments of different {what} cannot be merged: {_shown(mine)} and {_shown(theirs)}; "
                     f"make both with moments(..., {what}=...) alike"
                 )
+        # Where each row has a document or a cluster, questions play no part, and either part fits.
         parts = (self, other)
-        asked = {
-            p.questions
-            for p in parts
-            if p.questions or not (p.cluster or (p.cells.cluster >= 0).all())
-        }
+        asked = set()
+        for part in parts:
+            is_clustered = part.cluster is not None or (part.cells.cluster >= 0).all()
+            if part.questions or not is_clustered:
+                asked.add(part.questions)
         key = next(filter(None, asked), None)
         if len(asked) > 1:
             raise RagnbError(
@@ -229,20 +226,26 @@ class Moments:
         >>> moments(scores, by="doc_name").of_groups(["b"]).groups
         ('b',)
         """
-        kept = np.array([name in names for name in self.groups], dtype=bool)
-        c = self.cells
-        inside = kept[c.group]
-        chosen = {
-            of.name: getattr(c, of.name)[inside]
+        is_kept = np.array([name in names for name in self.groups], dtype=bool)
+        new_group = np.cumsum(is_kept) - 1
+        cells = self.cells
+        is_inside = is_kept[cells.group]
+        by_cell = {
+            of.name: getattr(cells, of.name)[is_inside]
             for of in fields(Cells)
             if of.name not in ("cross", "centre")
         }
-        # Groups are numbered in their order, and products are those of shared cells.
-        chosen["group"] = (np.cumsum(kept) - 1)[chosen["group"]]
-        cells = Cells(**chosen, cross=c.cross[inside[c.shared]], centre=c.centre)
-        added = {name: getattr(self, name)[kept] for name in ("rows", "counts", "at_ends")}
-        groups = tuple(name for name, is_kept in zip(self.groups, kept, strict=True) if is_kept)
-        return replace(self, cells=cells, groups=groups, **added)
+        by_cell["group"] = new_group[by_cell["group"]]
+        # Products are kept of shared cells alone, and a centre is that of a metric.
+        cross = cells.cross[is_inside[cells.shared]]
+        return replace(
+            self,
+            cells=Cells(**by_cell, cross=cross, centre=cells.centre),
+            groups=tuple(name for name in self.groups if name in names),
+            rows=self.rows[is_kept],
+            counts=self.counts[is_kept],
+            at_ends=self.at_ends[is_kept],
+        )
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together.
@@ -254,23 +257,33 @@ class Moments:
         Moments(2 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
         """
         # Within a document rows are the clusters, across documents it is one.
-        within = self.by == self.doc and self.cluster is None and self.corpus == "sample"
-        whole = self.by_document() if within else self
-        cells = add_up(
-            whole.cells, np.zeros_like(whole.cells.group), whole.cells.doc, whole.cells.cluster
+        whole = self
+        if self.by == self.doc and self.cluster is None and self.corpus == "sample":
+            whole = self.by_document()
+        cells = whole.cells
+        one_group = np.zeros_like(cells.group)
+        return replace(
+            whole,
+            cells=add_up(cells, one_group, cells.doc, cells.cluster),
+            by=None,
+            groups=(),
+            rows=self.rows.sum(axis=0, keepdims=True),
+            counts=self.counts.sum(axis=0, keepdims=True),
+            at_ends=self.at_ends.sum(axis=0, keepdims=True),
         )
-        added = {
-            name: getattr(self, name).sum(axis=0, keepdims=True)
-            for name in ("rows", "counts", "at_ends")
-        }
-        return replace(whole, cells=cells, by=None, groups=(), **added)
 
     def by_document(self) -> Moments:
         """Return the moments with documents as the clusters, as of a corpus that is a sample."""
-        c = self.cells
-        others = np.where(c.cluster < 0, -1, c.cluster + len(self.docs))
-        cells = add_up(c, c.group, c.doc, np.where(c.doc >= 0, c.doc, others))
-        return replace(self, cells=cells, clusters=(*self.docs, *self.clusters), corpus="sample")
+        cells = self.cells
+        # Rows without a document keep their cluster, numbered after the documents; −1 stays a row by itself.
+        others = np.where(cells.cluster < 0, -1, cells.cluster + len(self.docs))
+        cluster = np.where(cells.doc >= 0, cells.doc, others)
+        return replace(
+            self,
+            cells=add_up(cells, cells.group, cells.doc, cluster),
+            clusters=(*self.docs, *self.clusters),
+            corpus="sample",
+        )
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the moments to a file, whole or not at all, and return its path.
@@ -427,8 +440,8 @@ def moments(
         cluster = conversation_cluster(frame, doc)
     need_documents(column_names(frame), doc, cluster, corpus)
     how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
-    asked = moments_reduction(chosen, **how, questions=question_of(frame, **how))
-    return cast(Moments, reduce_batches(frame, chosen, [asked])[0])
+    reduction = moments_reduction(chosen, **how, questions=question_of(frame, **how))
+    return cast(Moments, reduce_batches(frame, chosen, [reduction])[0])
 
 
 def moments_reduction(
@@ -454,12 +467,13 @@ def moments_reduction(
         batch = derive(batch)
         docs = batch.labels(doc, compose=True)
         group = batch.groups(by, compose=by == doc)
-        if cluster is None:
-            # Questions are distinguished within a document.
-            apart = by == doc or corpus == "complete"
-            clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
-        else:
+        if cluster is not None:
             clusters = batch.labels(cluster)
+        elif by == doc or corpus == "complete":
+            # Within a document its questions are the clusters.
+            clusters = question_clusters(batch, batch.labels(None), questions)
+        else:
+            clusters = question_clusters(batch, docs, questions)
         size = len(group.names)
         weight = batch.weights()
         if corpus == "complete" and weight is not None:
@@ -470,28 +484,26 @@ def moments_reduction(
         counts = np.zeros((size, len(metrics), 2), dtype=np.int64)
         for k, metric in enumerate(metrics):
             status = batch.status(metric)
-            if status.any():
-                for word in (1, 2):
-                    counts[:, k, word - 1] = np.bincount(
-                        group.codes[status == word], minlength=size
-                    )
+            if status.any():  # mostly there are scores alone
+                counts[:, k, 0] = np.bincount(group.codes[status == FAILED], minlength=size)
+                counts[:, k, 1] = np.bincount(group.codes[status == ABSENT], minlength=size)
+        if weight is None:
+            weight = np.ones(len(batch))
         codes = group.codes, docs.codes, clusters.codes
-        cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
-        rows = np.bincount(group.codes, minlength=size)
-        names = () if by is None else group.names, docs.names, clusters.names
-        at_ends = _at_ends(values, metrics, group.codes, size)
         return Moments(
-            tuple(metrics),
-            cells,
-            by,
-            doc,
-            cluster,
-            *names,
-            counts,
-            at_ends,
-            rows,
-            questions,
-            corpus,
+            metrics=tuple(metrics),
+            cells=cells_of(values, metrics, codes, weight),
+            by=by,
+            doc=doc,
+            cluster=cluster,
+            groups=() if by is None else group.names,
+            docs=docs.names,
+            clusters=clusters.names,
+            counts=counts,
+            at_ends=_at_ends(values, metrics, group.codes, size),
+            rows=np.bincount(group.codes, minlength=size),
+            questions=questions,
+            corpus=corpus,
         )
 
     return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN))
@@ -502,21 +514,23 @@ def _at_ends(
 ) -> Counts:
     """Return how many scores are at the bad and the good end of each metric, and rows with all scores there."""
     at_ends = np.zeros((groups, len(metrics) + 1, 2), dtype=np.int64)
-    everywhere = [np.ones(len(group), dtype=bool) for _ in range(2)]
+    # Of the weighted score: rows all of whose scores lie at the bad end, and all at the good one.
+    all_at_end = [np.ones(len(group), dtype=bool) for _ in range(2)]
     has_score = np.zeros(len(group), dtype=bool)
     for k, metric in enumerate(metrics):
+        is_missing = np.isnan(values[k])
         bad_and_good = (metric.low, metric.high)
         if metric.better == "lower":
-            bad_and_good = bad_and_good[::-1]
+            bad_and_good = (metric.high, metric.low)
         for side, end in enumerate(bad_and_good):
-            there = values[k] == end
-            at_ends[:, k, side] = np.bincount(group[there], minlength=groups)
+            is_at_end = values[k] == end
+            at_ends[:, k, side] = np.bincount(group[is_at_end], minlength=groups)
             if metric.role == "quality":
-                everywhere[side] &= there | np.isnan(values[k])
+                all_at_end[side] &= is_at_end | is_missing
         if metric.role == "quality":
-            has_score |= ~np.isnan(values[k])
-    for side, rows in enumerate(everywhere):
-        at_ends[:, -1, side] = np.bincount(group[rows & has_score], minlength=groups)
+            has_score |= ~is_missing
+    for side, is_at_end in enumerate(all_at_end):
+        at_ends[:, -1, side] = np.bincount(group[is_at_end & has_score], minlength=groups)
     return at_ends
 
 
@@ -525,22 +539,21 @@ def _combined(parts: Sequence[Moments]) -> Moments:
     first = parts[0]
     if len(parts) == 1:
         return first
-    docs, clusters, groups = (
-        _union(getattr(part, of) for part in parts) for of in ("docs", "clusters", "groups")
-    )
+    docs = _union(part.docs for part in parts)
+    clusters = _union(part.clusters for part in parts)
+    groups = _union(part.groups for part in parts)
     size = len(groups) if first.by is not None else 1
-    counts, at_ends, rows = (
-        np.zeros((size, *shape), dtype=np.int64)
-        for shape in ((len(first.metrics), 2), (len(first.metrics) + 1, 2), ())
-    )
+    n_metrics = len(first.metrics)
+    counts = np.zeros((size, n_metrics, 2), dtype=np.int64)
+    at_ends = np.zeros((size, n_metrics + 1, 2), dtype=np.int64)
+    rows = np.zeros(size, dtype=np.int64)
     # The centre of most scores: sums about one that is far from them would lose precision.
-    scored = np.array([part.cells.n @ part.cells.present for part in parts])
-    centre = np.array([part.cells.centre for part in parts])[
-        scored.argmax(axis=0), np.arange(len(first.metrics))
-    ]
-    moved = []
+    n_scores = np.array([part.cells.n @ part.cells.present for part in parts])
+    centres_of_parts = np.array([part.cells.centre for part in parts])
+    centre = centres_of_parts[n_scores.argmax(axis=0), np.arange(n_metrics)]
+    recoded = []
     for part in parts:
-        c = recentred(part.cells, centre)
+        cells = recentred(part.cells, centre)
         group = np.zeros(1, dtype=np.int64)
         if first.by is not None:
             # Without the −1 at the end: each row has a group.
@@ -548,16 +561,25 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         np.add.at(counts, group, part.counts)
         np.add.at(at_ends, group, part.at_ends)
         np.add.at(rows, group, part.rows)
-        doc = _recode(part.docs, docs)[c.doc]
-        cluster = _recode(part.clusters, clusters)[c.cluster]
-        moved.append(replace(c, group=group[c.group], doc=doc, cluster=cluster))
+        doc = _recode(part.docs, docs)[cells.doc]
+        cluster = _recode(part.clusters, clusters)[cells.cluster]
+        recoded.append(replace(cells, group=group[cells.group], doc=doc, cluster=cluster))
     stacked = {
-        of.name: np.concatenate([getattr(c, of.name) for c in moved]) for of in fields(Cells)
+        of.name: np.concatenate([getattr(cells, of.name) for cells in recoded])
+        for of in fields(Cells)
     }
-    whole = Cells(**(stacked | {"centre": centre}))
-    cells = add_up(whole, whole.group, whole.doc, whole.cluster)
-    added: dict[str, Any] = {"counts": counts, "at_ends": at_ends, "rows": rows}
-    return replace(first, cells=cells, groups=groups, docs=docs, clusters=clusters, **added)
+    stacked["centre"] = centre
+    whole = Cells(**stacked)
+    return replace(
+        first,
+        cells=add_up(whole, whole.group, whole.doc, whole.cluster),
+        groups=groups,
+        docs=docs,
+        clusters=clusters,
+        counts=counts,
+        at_ends=at_ends,
+        rows=rows,
+    )
 
 
 def _shown(value: object) -> str:
@@ -585,10 +607,11 @@ def plain_sums(reduced: Moments) -> Array:
     >>> plain_sums(moments(pd.DataFrame({"faithfulness": [1.0, 0.25, None]}))).tolist()
     [[1.25]]
     """
-    c = reduced.cells
+    cells = reduced.cells
     # Cells hold sums about the centre of each metric.
+    as_they_are = cells.sums + cells.n[:, None] * cells.present * cells.centre
     sums: Array = np.zeros((len(reduced.rows), len(reduced.metrics)))
-    np.add.at(sums, c.group, c.sums + c.n[:, None] * c.present * c.centre)
+    np.add.at(sums, cells.group, as_they_are)
     return sums
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import narwhals as nw
 import numpy as np
@@ -87,50 +87,45 @@ def gains_reduction(
     how = {"orient": weighing.orient, "rescale": weighing.rescale, "strict": False, "known": False}
     total = total_of(metrics, weighing.metric_weights, **how)
 
-    def kernel(batch: Batch) -> tuple[Codes, Array, Flags, Array, Codes]:
-        """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
+    def kernel(batch: Batch) -> _Lacking:
         values = [batch.values(metric) for metric in metrics]
-        docs = batch.labels(weighing.doc if checked else None, compose=True)
-        each, kind = np.unique(
-            [*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True
-        )
-        kinds = kind[docs.codes]
-        if (weight := batch.weights()) is not None:
-            each, kinds = np.unique(each[kinds] * weight, return_inverse=True)
+        weights, weight_code = _row_weights(batch, weighing.doc, checked)
         if part is None:
             of_part = np.zeros(len(batch))
         else:
             of_part = evaluated(part, batch, metrics)
         place = np.asarray(of_part, dtype=np.int64)
-        present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
-        key = Keys.of([(kinds, len(each)), (place, parts)], present)
+        # Made of an array for each metric, so that no metric at all still gives a row for each row.
+        has_score = np.array([~np.isnan(x) for x in values], dtype=bool)
+        present = has_score.reshape(len(values), len(batch)).T
+        key = Keys.of([(weight_code, len(weights)), (place, parts)], present)
         lacking = np.empty((len(key.row), len(lifts)))
         for i, (k, threshold) in enumerate(lifts):
-            way = threshold - values[k]
+            distance = threshold - values[k]
             clip = np.fmax if metrics[k].better == "higher" else np.fmin
-            lacking[:, i] = np.bincount(key.code, clip(way, 0.0, out=way))  # nan gives 0
-        return (
-            np.bincount(key.code),
-            each[kinds[key.row]],
-            present[key.row],
-            lacking,
-            place[key.row],
+            lacking[:, i] = np.bincount(key.code, clip(distance, 0.0, out=distance))  # nan gives 0
+        return _Lacking(
+            n=np.bincount(key.code),
+            doc_weight=weights[weight_code[key.row]],
+            present=present[key.row],
+            lacking=lacking,
+            place=place[key.row],
         )
 
-    def joined(parts: list[Any]) -> list[Any]:
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+    def joined(cells: list[_Lacking]) -> _Lacking:
+        return _Lacking(*(np.concatenate(column) for column in zip(*cells, strict=True)))
 
-    def finish(cells: Any) -> Array:
-        n, doc_weight, present, lacking, place = cells
-        weight = stats.relative(doc_weight)
-        share = total.shares(present)
-        mass = float((weight * n)[share.sum(axis=1) > 0].sum())
+    def finish(cells: _Lacking) -> Array:
+        weight = stats.relative(cells.doc_weight)
+        share = total.shares(cells.present)
+        has_total = share.sum(axis=1) > 0
+        mass = float((weight * cells.n)[has_total].sum())
+        lifted = [k for k, _ in lifts]
+        per_point = (share * total.slopes)[
+            :, lifted
+        ]  # what a point of a metric adds to a row's total
         gains: Array = np.zeros((parts, len(lifts)))
-        np.add.at(
-            gains,
-            place,
-            weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]],
-        )
+        np.add.at(gains, cells.place, weight[:, None] * cells.lacking * per_point)
         if mass > 0:
             gains = gains / mass
         else:
@@ -139,6 +134,29 @@ def gains_reduction(
         return of_all if part is None else gains
 
     return Reduction(kernel, joined, [weighing.doc, DRAWN] if checked else [DRAWN], finish)
+
+
+class _Lacking(NamedTuple):
+    """Cells of rows alike in document weight, gaps and part, and what their scores lack to the thresholds."""
+
+    n: Codes  # (cells,) rows
+    doc_weight: Array  # (cells,)
+    present: Flags  # (cells, K)
+    lacking: Array  # (cells, L) Σ(threshold − score) over the scores that miss it
+    place: Codes  # (cells,) the part of the rows
+
+
+def _row_weights(batch: Batch, doc: str, doc_weights: Mapping[str, float]) -> tuple[Array, Codes]:
+    """Return the distinct weights of rows, and which of them each row has."""
+    docs = batch.labels(doc if doc_weights else None, compose=True)
+    # Last that of rows without a document, whose code is −1.
+    of_documents = [*(doc_weights.get(name, 1.0) for name in docs.names), 1.0]
+    weights, code_of_document = np.unique(of_documents, return_inverse=True)
+    code = code_of_document[docs.codes]
+    drawn = batch.weights()
+    if drawn is not None:
+        weights, code = np.unique(weights[code] * drawn, return_inverse=True)
+    return weights, code
 
 
 def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10) -> Reduction:
@@ -164,18 +182,17 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10) -> Reducti
             batch.status(metric)  # refuses a number whose status is failed
             x = batch.values(metric)
             x = x[~np.isnan(x)]
-            place = np.floor((x - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(
-                np.int64
-            )
+            share = (x - metric.low) / (metric.high - metric.low)
+            place = np.floor(share * bins + _HAIR).astype(np.int64)
+            # The high end belongs to the last bin.
             counts[k, :bins] = np.bincount(np.clip(place, 0, bins - 1), minlength=bins)
-            counts[k, bins:] = (x == metric.low).sum(), (x == metric.high).sum()
+            counts[k, bins] = (x == metric.low).sum()
+            counts[k, bins + 1] = (x == metric.high).sum()
         return counts
 
     def finish(counts: npt.NDArray[np.int64]) -> pd.DataFrame:
-        low, high = (
-            np.array([getattr(m, end) for m in metrics], dtype=float)[:, None]
-            for end in ("low", "high")
-        )
+        low = np.array([metric.low for metric in metrics], dtype=float)[:, None]
+        high = np.array([metric.high for metric in metrics], dtype=float)[:, None]
         edges = low + (high - low) * np.arange(bins + 1) / bins
         names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
         table = pd.DataFrame(
