@@ -85,7 +85,10 @@ def relative(weights: Array) -> Array:
     [1.5, 0.25, 0.0]
     """
     largest = float(weights.max(initial=0.0))
-    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
+    divisor = 1.0
+    if largest > 0:
+        divisor = 2.0 ** (np.frexp(largest)[1] - 1)
+    shares: Array = weights / divisor
     shares[shares < _SMALLEST] = 0.0  # its inverse would overflow
     return shares
 
@@ -188,8 +191,9 @@ def lone_apart(codes: Codes) -> Codes:
     >>> lone_apart(np.array([0, -1, 1, -1])).tolist()
     [0, 2, 1, 3]
     """
-    lone = codes < 0
-    return np.asarray(np.where(lone, codes.max(initial=-1) + np.cumsum(lone), codes))
+    is_lone = codes < 0
+    next_code = codes.max(initial=-1) + np.cumsum(is_lone)
+    return np.asarray(np.where(is_lone, next_code, codes))
 
 
 def packed(names: npt.NDArray[Any]) -> Codes:
@@ -200,16 +204,14 @@ def packed(names: npt.NDArray[Any]) -> Codes:
     >>> packed(np.array([7, 2, 7])).tolist()
     [1, 0, 1]
     """
-    # Most labels are codes of a part of some rows, with few gaps between them.
-    if (
-        names.dtype.kind in "iu"
-        and names.size
-        and names.min() >= 0
-        and names.max() < 4 * names.size + 64
-    ):
-        there = np.bincount(names) > 0
-        return np.asarray((np.cumsum(there) - 1)[names], dtype=np.intp)
-    return np.unique(names, return_inverse=True)[1]
+    is_small = False
+    if names.dtype.kind in "iu" and names.size:
+        # Most labels are codes of a part of some rows, with few gaps between them: a table of all is not long.
+        is_small = bool(names.min() >= 0 and names.max() < 4 * names.size + 64)
+    if not is_small:
+        return np.unique(names, return_inverse=True)[1]
+    occurs = np.bincount(names) > 0
+    return np.asarray((np.cumsum(occurs) - 1)[names], dtype=np.intp)
 
 
 def sums_by(codes: Codes, rows: Array) -> Array:
@@ -246,13 +248,15 @@ def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, fl
     >>> mean_squares(np.array([1.0, 3.0, 2.0, 2.0]), np.array([0, 0, 1, 1]), np.ones(4))
     (0.0, 1.0, 2.0)
     """
-    m = np.bincount(code, weights=counts).astype(float)
-    n = float(m.sum())
-    g = len(m)
-    mean = np.bincount(code, weights=counts * x) / m
-    between = inner(m, (mean - inner(counts, x) / n) ** 2)
-    inside = inner(counts, (x - mean[code]) ** 2)
-    return between / (g - 1), inside / (n - g), (n - inner(m, m) / n) / (g - 1)
+    sizes = np.bincount(code, weights=counts).astype(float)
+    n = float(sizes.sum())
+    g = len(sizes)
+    mean_of_cluster = np.bincount(code, weights=counts * x) / sizes
+    mean = inner(counts, x) / n
+    between = inner(sizes, (mean_of_cluster - mean) ** 2)
+    inside = inner(counts, (x - mean_of_cluster[code]) ** 2)
+    typical_size = (n - inner(sizes, sizes) / n) / (g - 1)
+    return between / (g - 1), inside / (n - g), typical_size
 
 
 def t_interval(
@@ -327,18 +331,20 @@ def jackknife(
     (0.5, 0.2887)
     """
     many = np.ones(len(sizes)) if times is None else times
+    # A statistic may have no value where a cluster is left out: there is no standard error then.
     with np.errstate(divide="ignore", invalid="ignore"):
         sums = many @ parts if whole is None else whole
         value = float(statistic(sums))
-        without = statistic(sums - parts)
+        without_each = statistic(sums - parts)
     g = round(float(many.sum()))
     n = inner(many, sizes)
+    se = np.nan
     if g > 1:
-        se = float(np.sqrt((g - 1) / g * inner(many, (without - value) ** 2)))
-    else:
-        se = np.nan
-    # (Σ sizes)² / Σ sizes² is the effective number of clusters.
-    df = max(n**2 / inner(many, sizes**2) - 1, 1.0) if n else 1.0
+        se = float(np.sqrt((g - 1) / g * inner(many, (without_each - value) ** 2)))
+    df = 1.0
+    if n > 0:
+        g_eff = n**2 / inner(many, sizes**2)
+        df = max(g_eff - 1, 1.0)
     low, high = t_interval(value, se, df, level, bounded=bounded)
     return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g, df)
 
@@ -448,10 +454,14 @@ def contrast(
     """
     rows = complete_rows([values], clusters, counts, weights)
     group = np.asarray(inside)[rows.kept]
+    x = rows.columns[0]
+    in_group = rows.weights * group
+    others = rows.weights * ~group
     # A cluster that both sides share is left out of both at once.
-    sides = [rows.weights * side for side in (group, ~group)]
-    parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
+    parts = rows.sums(in_group, in_group * x, others, others * x)
     sizes = parts[:, 0] + parts[:, 2]
-    return jackknife(
-        lambda s: ratio(s[..., :2]) - ratio(s[..., 2:]), parts, sizes, times=rows.times, level=level
-    )
+
+    def difference(sums: Array) -> Array:
+        return ratio(sums[..., :2]) - ratio(sums[..., 2:])
+
+    return jackknife(difference, parts, sizes, times=rows.times, level=level)

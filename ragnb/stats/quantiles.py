@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from ragnb.stats.intervals import jackknife_se, mean_interval
 
 _BLOCK = 4_000_000  # counts of resamples × values held at once: 32 MB
 _FAR = 16.0  # standard errors: farther off no interval reaches
-_DRAWS, _FEWEST = 20_000_000, 200  # values drawn in all; of very many values fewer resamples
+_DRAWS = 20_000_000  # values drawn in all: of very many values fewer resamples are made …
+_FEWEST = 200  # … but so many at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,15 @@ def quantile_interval(
     if not len(seen):
         return NONE
     value = float(np.quantile(seen, q))
-    shares = at, least, most = _shares(np.where(is_lost, -np.inf, x), code, q, level)
-    low = _first(at, most >= q)
+    # What is lost counts against either end: as below all others for the low one, as above them for the high one.
+    if_below = _shares(np.where(is_lost, -np.inf, x), code, q, level)
+    if_above = if_below
     if is_lost.any():
-        shares = _shares(np.where(is_lost, np.inf, x), code, q, level)
-    at, least, _ = shares
+        if_above = _shares(np.where(is_lost, np.inf, x), code, q, level)
+    low = _first(if_below.values, if_below.high >= q)
     # Beyond the last value of whose share the interval still holds q.
-    high = _first(at, np.minimum.accumulate(least[::-1])[::-1] > q)
+    least_from_here = np.minimum.accumulate(if_above.low[::-1])[::-1]
+    high = _first(if_above.values, least_from_here > q)
     g = int(code.max()) + 1
     if g < 2:
         low = high = np.nan
@@ -146,14 +150,17 @@ def quantile_difference(
     if g < 2:
         return QuantileDifference(value, np.nan, np.nan, np.nan, len(x), g)
     rng = np.random.default_rng(seed)
-    sides = [(side[order], code[order]) for side in (x, y) for order in [np.argsort(side)]]
+    new_order = np.argsort(x)
+    old_order = np.argsort(y)
     drawn_differences = np.empty(max(min(resamples, _DRAWS // len(x)), _FEWEST))
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(drawn_differences), step):
         part = drawn_differences[start : start + step]
-        picked = rng.integers(0, g, (len(part), g)) + g * np.arange(len(part))[:, None]
-        drawn = np.bincount(picked.ravel(), minlength=len(part) * g).reshape(-1, g)
-        of_new, of_old = (_quantiles(side, drawn[:, codes], q) for side, codes in sides)
+        # A resample counts its clusters in bins of its own.
+        bins = rng.integers(0, g, (len(part), g)) + g * np.arange(len(part))[:, None]
+        drawn = np.bincount(bins.ravel(), minlength=len(part) * g).reshape(-1, g)
+        of_new = _quantiles(x[new_order], drawn[:, code[new_order]], q)
+        of_old = _quantiles(y[old_order], drawn[:, code[old_order]], q)
         part[:] = of_new - of_old
     low, high = np.quantile(drawn_differences, [(1 - level) / 2, (1 + level) / 2])
     beyond = min(int((drawn_differences >= 0).sum()), int((drawn_differences <= 0).sum()))
@@ -170,21 +177,33 @@ def _check(q: float) -> None:
 def _quantiles(ordered: Array, counts: Codes, q: float) -> Array:
     """Return the quantile of values in their order, each of which was drawn so often, for each row of counts."""
     upto = counts.cumsum(axis=1)
-    place = q * (upto[:, -1] - 1)
+    place = q * (
+        upto[:, -1] - 1
+    )  # between two places among the drawn values, as numpy interpolates
     below = np.floor(place)
-    ends = np.stack([below, np.ceil(place)], axis=1)
-    at = [row.searchsorted(end, side="right") for row, end in zip(upto, ends, strict=True)]
+    places = np.stack([below, np.ceil(place)], axis=1)
+    # `searchsorted` takes one row at a time.
+    at = [row.searchsorted(two, side="right") for row, two in zip(upto, places, strict=True)]
     lower, upper = ordered[np.array(at)].T
     return np.asarray(lower + (place - below) * (upper - lower))
 
 
 def _first(at: Array, holds: Flags) -> float:
+    """Return the first value of which something holds, infinity where it holds of none."""
     if holds.any():
         return float(at[holds.argmax()])
     return np.inf
 
 
-def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, Array, Array]:
+class _Shares(NamedTuple):
+    """Distinct values in their order, and the interval of the share of rows up to each."""
+
+    values: Array
+    low: Array
+    high: Array
+
+
+def _shares(values: Array, code: Codes, q: float, level: float) -> _Shares:
     """Return the distinct values in their order with both ends of the interval of the share up to each.
 
     Of very many values those whose share is too far from q to hold it are left out: its standard error is at most
@@ -194,19 +213,22 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, 
     squared residuals S − share · size follows for every value at once.
     """
     order = np.argsort(values, kind="stable")
-    row = code[order]
-    n = len(row)
+    cluster = code[order]
+    n = len(cluster)
     sizes = np.bincount(code).astype(float)
     parts = sizes / n
+    # The jackknife's weight of a cluster; without the only one there is nothing left.
     weight = np.divide(1.0, (1 - parts) ** 2, out=np.zeros(len(parts)), where=parts < 1)
     starts = np.cumsum(sizes) - sizes
-    before = np.empty(n)
-    before[np.argsort(row, kind="stable")] = np.arange(n)
-    before -= starts[row]
-    squares = np.cumsum(weight[row] * (2 * before + 1))
-    products = np.cumsum(weight[row] * sizes[row])
+    before = np.empty(n)  # how many rows of the same cluster come before each: S above
+    before[np.argsort(cluster, kind="stable")] = np.arange(n)
+    before -= starts[cluster]
+    squares = np.cumsum(weight[cluster] * (2 * before + 1))
+    products = np.cumsum(weight[cluster] * sizes[cluster])
     ordered = values[order]
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    last = np.flatnonzero(
+        np.append(ordered[1:] != ordered[:-1], True)
+    )  # the last row of each value
     g_eff = 1 / float((parts**2).sum())
     near = np.abs((last + 1) / n - q) <= _FAR / np.sqrt(g_eff)
     if near.any():
@@ -215,15 +237,18 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, 
     inflated = squares[last] - 2 * share * products[last] + share**2 * float(weight @ sizes**2)
     # What rounding leaves of counts that are all in proportion.
     inflated = np.where(inflated > 1e-9 * squares[last], inflated, 0.0)
-    g = np.full(share.shape, float(len(sizes)))
+
+    def each(number: float) -> Array:
+        return np.full(share.shape, number)
+
     low, high = mean_interval(
         share,
-        jackknife_se(np.full(share.shape, float(n)), g, inflated),
-        np.full(share.shape, g_eff),
-        np.full(share.shape, float(n)),
-        (np.zeros(share.shape), np.ones(share.shape)),
+        jackknife_se(each(n), each(len(sizes)), inflated),
+        g_eff=each(g_eff),
+        n_kish=each(n),
+        ranges=(each(0.0), each(1.0)),
         binary=True,
         sum_h4=float((parts**4).sum()),
         level=level,
     )
-    return ordered[last], low, high
+    return _Shares(ordered[last], low, high)

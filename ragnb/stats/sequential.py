@@ -34,17 +34,22 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
     n = len(code)
     sizes = np.bincount(code)
     shuffled = rng.permutation(n)
-    rows = shuffled[np.argsort(code[shuffled], kind="stable")]
+    rows = shuffled[
+        np.argsort(code[shuffled], kind="stable")
+    ]  # group by group, in random order within
     size = np.repeat(sizes, sizes)
     start = np.cumsum(sizes) - sizes
-    rank = np.arange(n) - np.repeat(start, sizes)
+    rank = np.arange(n) - np.repeat(start, sizes)  # 0, 1, 2, … within each group
     # A row may come from one place on and must come before another: between them its group is in proportion. Where
     # it is aimed at, no group is early or late on average.
     opens = np.append(rank * n // size, n)
     ends = np.append(-(-(rank + 1) * n // size), n)
     aim = np.append((rank + rng.random(n)) / size, np.inf)
+    # Up to each place: how many places there are beyond those of the rows that must have come by then.
     room = np.arange(1, n + 1) - np.cumsum(np.bincount(ends[:n], minlength=n + 1)[1:])
-    following = start.copy()
+    following = (
+        start.copy()
+    )  # of each group its next row; n, which never fits, where it has none left
     order = np.empty(n, dtype=np.intp)
     for place in range(n):
         # Up to here every place is needed by a row that ends.
@@ -123,11 +128,13 @@ def side_is_settled(
     >>> side_is_settled([0.9, 0.82], 0.8, 0.1, 80, 400, binary=True).tolist()
     [True, False]
     """
-    v, at, s2, seen, whole = (
-        np.asarray(one, dtype=float) for one in (value, threshold, variance, n, size)
-    )
-    least: Array = SHARE_OF_RANGE * (v * (1 - v) * binary + width**2 / seen)
+    mean = np.asarray(value, dtype=float)
+    at = np.asarray(threshold, dtype=float)
+    seen = np.asarray(n, dtype=float)
+    whole = np.asarray(size, dtype=float)
+    least: Array = SHARE_OF_RANGE * (mean * (1 - mean) * binary + width**2 / seen)
     least = np.maximum(least, at * (1 - at) / 2 * binary)
     # What the mean of the rows that are still to come may change.
-    left = np.maximum(1 / seen - 1 / whole, 0)
-    return np.asarray(np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * left))
+    still_open = np.maximum(1 / seen - 1 / whole, 0)
+    deviation = np.sqrt(np.maximum(np.asarray(variance, dtype=float), least) * still_open)
+    return np.asarray(np.abs(mean - at) > 3 * deviation)

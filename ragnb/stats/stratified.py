@@ -49,22 +49,22 @@ def stratified_se(
     >>> [round(float(x), 3) for x in stratified_se(h, n, ss)]
     [0.112, 8.0]
     """
-    there = (shares > 0) & (questions > 0)
-    n = np.where(there, questions, 1.0)
-    inside = np.where(there, questions - 1, 0.0)
-    freedom = inside.sum(axis=0)
-    left = np.where(there, squares, 0.0)
+    counts = (shares > 0) & (questions > 0)
+    n = np.where(counts, questions, 1.0)
+    freedom = np.where(counts, questions - 1, 0.0).sum(axis=0)
+    squares = np.where(counts, squares, 0.0)
+    # Without freedom there is no pooled variance; both results are nan there.
     with np.errstate(divide="ignore", invalid="ignore"):
-        pool = left.sum(axis=0) / freedom
+        pooled = squares.sum(axis=0) / freedom
         # The variance of each document, shrunk to that of all as by a few questions more.
-        parts = np.where(
-            there, shares**2 * (left + _POOLED * pool) / (n + _POOLED - 1) * inflation / n, 0.0
-        )
+        variance = (squares + _POOLED * pooled) / (n + _POOLED - 1)
+        parts = np.where(counts, shares**2 * variance * inflation / n, 0.0)
         se2 = parts.sum(axis=0)
-        df = np.minimum(se2**2 / (parts**2 / (n + _POOLED - 1)).sum(axis=0), freedom)
+        satterthwaite = se2**2 / (parts**2 / (n + _POOLED - 1)).sum(axis=0)
+        df = np.minimum(satterthwaite, freedom)
     df = np.where(se2 > 0, df, freedom)
-    enough = freedom >= _FEWEST
-    return np.where(enough, np.sqrt(se2), np.nan), np.where(enough, df, np.nan)
+    has_enough = freedom >= _FEWEST
+    return np.where(has_enough, np.sqrt(se2), np.nan), np.where(has_enough, df, np.nan)
 
 
 def stratified_mean(
@@ -97,10 +97,11 @@ def stratified_mean(
         return NONE
     n = np.bincount(code).astype(float)
     total = float(v.sum())
-    squares = np.bincount(code, v**2)
-    left: Array = np.bincount(code, (x - (np.bincount(code, x) / n)[code]) ** 2).astype(float)
+    mean_of_stratum = np.bincount(code, x) / n
+    squares: Array = np.bincount(code, (x - mean_of_stratum[code]) ** 2).astype(float)
     mass = np.bincount(code, v)
-    se, df = (float(part) for part in stratified_se(mass / total, n, left, n * squares / mass**2))
+    uneven = n * np.bincount(code, v**2) / mass**2
+    se, df = (float(part) for part in stratified_se(mass / total, n, squares, uneven))
     if not np.isfinite(se):
         return clustered_mean(values, strata, weights=weights, level=level)
     mean = inner(v, x) / total

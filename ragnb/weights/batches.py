@@ -171,31 +171,33 @@ def reduce_batches(
 
     def take(part: pd.DataFrame) -> list[Any]:
         batch = Batch(part)
-        return [one.kernel(batch) for one in reductions]
+        return [reduction.kernel(batch) for reduction in reductions]
 
-    def named(part: pd.DataFrame) -> list[Any]:
-        return take(part.set_axis(part["sample_id"] if "sample_id" in part else ["?"] * len(part)))
+    def take_named(part: pd.DataFrame) -> list[Any]:
+        names = part["sample_id"] if "sample_id" in part else ["?"] * len(part)
+        return take(part.set_axis(names))
 
     def merge(parts: list[list[Any]]) -> list[Any]:
+        of_reductions = zip(*parts, strict=True)
         return [
-            one.merge(list(made))
-            for one, made in zip(reductions, zip(*parts, strict=True), strict=True)
+            reduction.merge(list(reduced))
+            for reduction, reduced in zip(reductions, of_reductions, strict=True)
         ]
 
     if isinstance(scores, pd.DataFrame):
-        results = merge(
-            [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
-        )
+        columns = {name: scores[name] for name in wanted}
+        results = merge([take(pd.DataFrame(columns, scores.index, copy=False))])
     else:
         try:
             results = _of_parts(native(scores).select(*wanted), take, merge)
         except RagnbError:
             # A second pass finds the row's name, which the first one does not keep.
             if stays_lazy(scores):
-                more = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
-                _of_parts(native(scores).select(*more), named, merge)
+                if "sample_id" in have and "sample_id" not in wanted:
+                    wanted.append("sample_id")
+                _of_parts(native(scores).select(*wanted), take_named, merge)
             raise
-    return [one.finish(made) for one, made in zip(reductions, results, strict=True)]
+    return [reduction.finish(result) for reduction, result in zip(reductions, results, strict=True)]
 
 
 def _of_parts(
@@ -204,15 +206,19 @@ def _of_parts(
     """Apply a function to the rows, batch by batch, and merge what it made."""
     if on_spark(rows):
         return reduced(rows.to_native(), lambda part: take(_pandas(part)), merge)
-    made: list[Any] = []
+    results: list[Any] = []
     with closing(_parts(rows)) as parts:
-        for part in map(_pandas, filter(len, parts)):
+        for part in parts:
+            if not len(part):
+                continue
             # Merged a few at a time: cells of all batches together could be as many as the rows.
-            if len(made) < _HELD:
-                made = [*made, take(part)]
-            else:
-                made = [merge(made), take(part)]
-    return merge(made or [take(_pandas(collected(rows.head(0)).to_polars()))])
+            if len(results) >= _HELD:
+                results = [merge(results)]
+            results.append(take(_pandas(part)))
+    if not results:
+        # Of no rows, too, there is a result; its columns have their types.
+        results.append(take(_pandas(collected(rows.head(0)).to_polars())))
+    return merge(results)
 
 
 def _parts(rows: Frame) -> Generator[pl.DataFrame]:
@@ -238,21 +244,20 @@ def _pandas(part: pl.DataFrame) -> pd.DataFrame:
     """Return a batch of Polars as pandas columns: numbers shared, texts coded."""
     import polars as pl
 
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for column in part:
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-            whole = column.dtype.is_integer() and not column.null_count()
-            if whole:
-                numbers = column
-            else:
+            numbers = column
+            # Whole numbers with gaps have no array of their own.
+            if column.null_count() or not column.dtype.is_integer():
                 numbers = column.cast(pl.Float64).fill_null(np.nan)
-            made[column.name] = numbers.to_numpy()
+            columns[column.name] = numbers.to_numpy()
         elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
             words = column.cast(pl.Categorical)
             # In the order in which words appear, too.
             codes, _ = pd.factorize(words.to_physical().to_numpy())
             names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
-            made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
+            columns[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
         else:
-            made[column.name] = pd.Series(column.to_list(), dtype=object)
-    return pd.DataFrame(made, range(len(part)), copy=False)
+            columns[column.name] = pd.Series(column.to_list(), dtype=object)
+    return pd.DataFrame(columns, range(len(part)), copy=False)

@@ -44,23 +44,31 @@ def bootstrapped(
             f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}"
         )
     table, units, total = means_table(found, metric_weights, doc_weights, level, **how)
+    # Sums are of scores less the middle of their range, which is added again.
     middles = np.append(found.cells.centre, total.centre(found.cells.centre))
-    spans = np.array([[m.low, m.high] for m in found.metrics] + [[total.least, total.high]])
-    usable = table["n_clusters"].to_numpy().reshape(len(found.rows), len(spans)) >= 2
-    ends = np.full((*usable.shape, 3), np.nan)
+    spans = [(metric.low, metric.high) for metric in found.metrics]
+    spans.append((total.least, total.high))
+    shape = (len(found.rows), len(spans))
+    has_interval = table["n_clusters"].to_numpy().reshape(shape) >= 2
+    low_high_se = np.full((*shape, 3), np.nan)
+    # Clusters first, whatever the order of rows: a group's numbers are those of its rows alone.
     order = np.argsort(units.cluster < 0, kind="stable")
-    for g in range(len(found.rows)):
-        chosen = order[units.group[order] == g]
-        sizes = units.size[chosen, 0].astype(np.int64)
-        parts = (part[chosen] for part in (units.weight, units.sum, units.variance))
-        means = stats.resampled_means(sizes, *parts, resamples=resamples, seed=seed)
-        for k in np.flatnonzero(usable[g]):
+    for group in range(len(found.rows)):
+        chosen = order[units.group[order] == group]
+        means = stats.resampled_means(
+            units.size[chosen, 0].astype(np.int64),
+            units.weight[chosen],
+            units.sum[chosen],
+            units.variance[chosen],
+            resamples=resamples,
+            seed=seed,
+        )
+        for k in np.flatnonzero(has_interval[group]):
             drawn = np.clip(means[:, k] + middles[k], *spans[k])
-            ends[g, k] = [
-                *np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]),
-                np.nanstd(drawn, ddof=1),
-            ]
+            low, high = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2])
+            low_high_se[group, k] = low, high, np.nanstd(drawn, ddof=1)
+    by_row = low_high_se.reshape(-1, 3)
     # Without a range, identical scores contain no information about their variance.
-    ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
-    table[["low", "high", "se"]] = ends.reshape(-1, 3)
+    by_row[table["low"].isna().to_numpy(), :2] = np.nan
+    table[["low", "high", "se"]] = by_row
     return table

@@ -160,11 +160,23 @@ def cells_of(
     """
     width = len(values)
     centre = centres(metrics, values)
+    # Column by column, as they are added up; each row is a cell of its own at first.
     x = np.empty((len(weight), width), order="F")
     for k in range(width):
         np.subtract(values[k], centre[k], out=x[:, k])
-    none = np.empty((0, width, width))
-    return add_up(Cells(*codes, x == x, np.ones(len(weight)), x, none, centre, weight), *codes)
+    group, doc, cluster = codes
+    rows = Cells(
+        group=group,
+        doc=doc,
+        cluster=cluster,
+        present=~np.isnan(x),
+        n=np.ones(len(weight)),
+        sums=x,
+        cross=np.empty((0, width, width)),
+        centre=centre,
+        weight=weight,
+    )
+    return add_up(rows, group, doc, cluster)
 
 
 def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
@@ -188,13 +200,19 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     key = Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], cells.present)
     row = key.row
     width = cells.sums.shape[1]
-    codes = (group[row], doc[row], cluster[row])
     present = cells.present[row]
-    weight = cells.weight[row]
-    # In a cell a column is all there, or all nan.
-    sums = np.where(present, sums_by(key.code, cells.sums), 0.0)
-    n = np.bincount(key.code, cells.n).astype(float)
-    added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
+    added = Cells(
+        group=group[row],
+        doc=doc[row],
+        cluster=cluster[row],
+        present=present,
+        n=np.bincount(key.code, cells.n).astype(float),
+        # In a cell a column is all there, or all nan.
+        sums=np.where(present, sums_by(key.code, cells.sums), 0.0),
+        cross=cells.cross[:0],
+        centre=cells.centre,
+        weight=cells.weight[row],
+    )
     shared = added.shared
     several = np.flatnonzero(cells.shared)
     cross = np.zeros((int(shared.sum()), width, width))
@@ -212,16 +230,12 @@ def recentred(cells: Cells, centre: Array) -> Cells:
     """Return the cells about another centre."""
     if np.array_equal(cells.centre, centre):
         return cells
-    moved = np.where(cells.present, cells.centre - centre, 0.0)
+    offset = np.where(cells.present, cells.centre - centre, 0.0)  # d, of each score of a cell
     shared = cells.shared
-    d = moved[shared]
-    s = cells.sums[shared]
+    d = offset[shared]
     n = cells.n[shared]
-    both = np.einsum("ci,cj->cij", d, s)
-    cross = (
-        cells.cross
-        + both
-        + both.transpose(0, 2, 1)
-        + n[:, None, None] * np.einsum("ci,cj->cij", d, d)
-    )
-    return replace(cells, sums=cells.sums + cells.n[:, None] * moved, cross=cross, centre=centre)
+    # Σ(x + d)(x + d)ᵀ = Σxxᵀ + d(Σx)ᵀ + (Σx)dᵀ + n ddᵀ.
+    mixed = np.einsum("ci,cj->cij", d, cells.sums[shared])
+    squared = n[:, None, None] * np.einsum("ci,cj->cij", d, d)
+    cross = cells.cross + mixed + mixed.transpose(0, 2, 1) + squared
+    return replace(cells, sums=cells.sums + cells.n[:, None] * offset, cross=cross, centre=centre)
