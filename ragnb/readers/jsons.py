@@ -7,8 +7,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import chain, count, islice
-from typing import Any
+from itertools import count, islice
+from typing import Any, NamedTuple
 
 from ragnb.errors import (
     RagnbError,
@@ -31,15 +31,16 @@ from ragnb.readers.raw import (
 from ragnb.readers.rows import check_list, counts_all, is_selection, totals_error
 from ragnb.schema import METRICS
 
-LONGEST_LINE = 16 * 1024 * 1024
-BLOCK = 1 << 24  # characters of the records that are handed on together: 16 MB
-# Bytes of a bad line, and places in it, so that none takes long.
-_LOOKED_AT = 1 << 20
-_MOST_PLACES = 100  # where a next record is looked for after a broken one
+LONGEST_LINE = 16 * 1024 * 1024  # bytes, unpacked
+BLOCK = 1 << 24  # bytes of the lines whose records are yielded together: 16 MB
+# A bad line may be 16 MB of braces: only its first bytes and places are searched for further records.
+_LOOKED_AT = 1 << 20  # bytes
+_MOST_PLACES = 100
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
 _TOKEN = re.compile(
     r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL
 )
+# Only an escape of \ud800 … \udfff can become a lone surrogate: bytes of one are no UTF-8.
 _SURROGATE = re.compile(rb"\\u[dD]")
 _REPLACED = "records with lone surrogates, replaced by U+FFFD"
 _SAMPLE = {"question", "answer"}
@@ -62,14 +63,14 @@ class _Twice(LookupError):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         raise _Twice
-    return made
+    return record
 
 
 # One for all lines: `json.loads` makes a decoder for each call that has a hook.
-_DECODER = json.JSONDecoder(parse_constant=float, object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _parsed(text: str) -> Any:
@@ -79,13 +80,15 @@ def _parsed(text: str) -> Any:
 
 def _second_of_two(document: Document, text: str, line: int = 1) -> RagnbError:
     """Return the refusal of the first key that stands again in its object, in JSON that starts on a line."""
-    open_keys: list[set[str]] = []
+    # The decoder's hook knows the keys but no places; the tokens have places.
+    open_keys: list[set[str]] = []  # of each object that is open, the outermost first
     for token in _TOKEN.finditer(text):
         if token[0] == "{":
             open_keys.append(set())
         elif token[0] == "}":
             open_keys.pop()
         elif token["key"] is not None:
+            # Unescaped, as `"\u0061"` and `"a"` are one key.
             key = json.loads(token["key"], strict=False)
             if key in open_keys[-1]:
                 line += text.count("\n", 0, token.start())
@@ -94,6 +97,21 @@ def _second_of_two(document: Document, text: str, line: int = 1) -> RagnbError:
     return RagnbError(
         f"{place(document.path, line, key)}appears twice in one object; keep one of the two"
     )
+
+
+class _BadLine(NamedTuple):
+    """The number of a line that is no record, and why it is none."""
+
+    number: int
+    why: str
+
+
+class _Line(NamedTuple):
+    """What a line holds: a record, in which lone surrogates may be replaced, or else why there is none."""
+
+    record: dict[str, Any] | None
+    why: str
+    replaced: bool
 
 
 def record_blocks(
@@ -107,38 +125,47 @@ def record_blocks(
         For the first bad line where `strict`; if no more lines are good than bad; for a key that a record holds
         twice.
     """
-    bad: list[tuple[int, str]] = []
-    good = size = lost = replaced = 0
+    bad: list[_BadLine] = []
+    good = 0  # lines
+    lost = 0  # records on bad lines
+    replaced = 0  # good records with lone surrogates
     step = "name a JSON file of another form .json (format='json')"
     numbers = list[int]()
     records = list[dict[str, Any]]()
+    block_size = 0  # bytes
     for number, line in _lines(document):
         try:
-            record, why, marked = _record(line)
+            parsed = _record(line)
         except _Twice:
             raise _second_of_two(document, (line or b"").decode(), number) from None
-        if record is not None and line is not None:
+        if line is not None and parsed.record is not None:
             numbers.append(number)
-            records.append(record)
-            good = good + 1
-            size = size + len(line)
-            replaced = replaced + marked
-            if size > BLOCK:
+            records.append(parsed.record)
+            good += 1
+            replaced += parsed.replaced
+            block_size += len(line)
+            if block_size > BLOCK:
                 yield numbers, records
+                # New lists: the caller may keep those that were yielded.
                 numbers = []
                 records = []
-                size = 0
+                block_size = 0
             continue
+        why = parsed.why
         if strict:
             raise RagnbError(f"{place(document.path, number)}{why}, expected one JSON object")
         held = 1 if line is None else records_in(line)
         lost += held
+        # The first line that is not UTF-8 tells the encoding of them all.
         if line is not None and "UTF-8" in why and "encoding" not in step:
             step = likely_encoding(line)
-        bad.append((number, f"{held} records on one line" if held > 1 else why))
+        if held > 1:
+            why = f"{held} records on one line"
+        bad.append(_BadLine(number, why))
     yield numbers, records
     if not good and not bad:
         raise empty_file(document.path)
+    # In JSON of another form a line may still be a record, such as the last one of a list.
     if len(bad) >= good:
         number, why = bad[0]
         raise RagnbError(
@@ -164,11 +191,12 @@ def first_records(document: Document, most: int) -> list[dict[str, Any]]:
     [{'q': 1}, {'q': 2}]
     """
     records = list[dict[str, Any]]()
+    # A key twice ends the look ahead; the reading of the whole file refuses it with its place.
     with suppress(_Twice):
         for _, line in islice(_lines(document), most):
-            record, _, _ = _record(line)
-            if record is not None:
-                records.append(record)
+            parsed = _record(line)
+            if parsed.record is not None:
+                records.append(parsed.record)
     return records
 
 
@@ -177,34 +205,53 @@ def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:
     if document.is_utf8:
         opened: Any = document.open()
     else:
+        # UTF-7 decodes to lone surrogates, too: their line is bad, and not the whole file.
         opened = io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
     with opened as stream:
         for number in count(1):
-            line = rest = stream.readline(LONGEST_LINE + 1)
+            line = stream.readline(LONGEST_LINE + 1)
             if not line:
                 return
+            # What is left of a line over the limit is read in pieces, so that none fills the memory.
+            rest = line
             while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
                 rest = stream.readline(LONGEST_LINE + 1)
-            if stripped := (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).strip():
-                yield number, stripped if len(line.removesuffix(b"\n")) <= LONGEST_LINE else None
+            content = line
+            if number == 1:
+                content = content.removeprefix(b"\xef\xbb\xbf")
+            content = content.strip()
+            if not content:
+                continue
+            if len(line.removesuffix(b"\n")) > LONGEST_LINE:
+                yield number, None
+            else:
+                yield number, content
 
 
-def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, bool]:
-    """Return the object of a line, or why there is none, and whether lone surrogates in it were replaced."""
+def _record(line: bytes | None) -> _Line:
+    """Return the object of a line, or why there is none."""
     if line is None:
-        return None, f"longer than {LONGEST_LINE >> 20} MB", False
+        return _no_record(f"longer than {LONGEST_LINE >> 20} MB")
     try:
-        value_read = _parsed(line.decode("utf-8"))
+        value = _parsed(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        return None, f"byte {error.start} is not UTF-8", False
+        return _no_record(f"byte {error.start} is not UTF-8")
     except json.JSONDecodeError as error:
-        return None, f"no JSON at character {error.pos + 1} ({error.msg})", False
+        return _no_record(f"no JSON at character {error.pos + 1} ({error.msg})")
     except (ValueError, RecursionError) as error:
-        return None, f"no JSON that can be read ({str(error)[:80]})", False
-    if not isinstance(value_read, dict):
-        return None, f"found {type(value_read).__name__}", False
-    value = clean_text(value_read) if _SURROGATE.search(line) else value_read
-    return value, "", value != value_read
+        # Limits of Python: a number of more than 4,300 digits, or about a thousand brackets that are open.
+        return _no_record(f"no JSON that can be read ({str(error)[:80]})")
+    if not isinstance(value, dict):
+        return _no_record(f"found {type(value).__name__}")
+    if not _SURROGATE.search(line):
+        return _Line(value, "", False)
+    # An escape may also be half of a pair, such as that of an emoji, which stays.
+    cleaned = clean_text(value)
+    return _Line(cleaned, "", cleaned != value)
+
+
+def _no_record(why: str) -> _Line:
+    return _Line(None, why, False)
 
 
 def records_in(line: bytes) -> int:
@@ -220,31 +267,41 @@ def records_in(line: bytes) -> int:
     1
     """
     text = line[:_LOOKED_AT].decode("utf-8", "replace")
-    first = _FIRST_KEY.match(text)
-    start = re.compile(rf"{re.escape(first[0])}|(?<=\}})\s*\{{" if first else r"(?<=\})\s*\{")
-    return 1 + sum(
-        _begins_record(text, place.start())
-        for place in islice(start.finditer(text, 1), _MOST_PLACES)
-    )
+    pattern = r"(?<=\})\s*\{"  # an object behind another one
+    first_key = _FIRST_KEY.match(text)
+    if first_key:
+        pattern = rf"{re.escape(first_key[0])}|{pattern}"
+    # From 1 on: the record that the line begins with is counted whatever it is.
+    places = islice(re.compile(pattern).finditer(text, 1), _MOST_PLACES)
+    return 1 + sum(_begins_record(text, match.start()) for match in places)
 
 
 def _begins_record(text: str, start: int) -> bool:
     """Whether a record begins in the midst of a line: after what cannot stand before a nested object, or whole."""
-    if text[max(start - 20, 0) : start].rstrip()[-1:] not in (",", ":", "[", ""):
+    # A few characters are enough, and do not copy the whole line for each place.
+    sign_before = text[max(start - 20, 0) : start].rstrip()[-1:]
+    if sign_before not in (",", ":", "[", ""):
         return True
+    # It may be nested: then a comma or a bracket follows it. A record is followed by nothing or by the next one.
     with suppress(ValueError, RecursionError):
-        end = json.JSONDecoder().raw_decode(text, start)[1]
+        _, end = json.JSONDecoder().raw_decode(text, start)
         return text[end:].lstrip()[:1] in ("", "{")
     return False
 
 
 def read_lines(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read JSON lines; a file that begins as a JSON list, and is one, as that list."""
+    # `read_json` calls this function only for a text that begins with a brace, so that they never call each other
+    # in a circle. What begins as a list and is none, such as lines of lists, is refused below with its line.
     with suppress(RagnbError), document.open() as stream:
-        if stream.read(1 << 10).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        head = stream.read(1 << 10)
+        if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
             return read_json(document, report, strict)
-    blocks = list(record_blocks(document, report, strict))
-    lines, records = (list(chain.from_iterable(parts)) for parts in zip(*blocks, strict=True))
+    lines = list[int]()
+    records = list[dict[str, Any]]()
+    for numbers, block in record_blocks(document, report, strict):
+        lines += numbers
+        records += block
     return Raw(from_records(records), "jsonl", str(document.path), lines)
 
 
@@ -258,6 +315,7 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     except _Twice:
         raise _second_of_two(document, text) from None
     except json.JSONDecodeError as error:
+        # What comes after a first object is another line of JSON Lines.
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return read_lines(document, report, strict)
         raise RagnbError(
@@ -266,16 +324,14 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
         ) from error
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error
-    if r"\ud" in text.lower():
+    cleaned = value
+    if r"\ud" in text.lower():  # without such an escape there is no lone surrogate
         cleaned = clean_text(value)
-    else:
-        cleaned = value
     lost = list[int]()
     columns = _columns_of(document, cleaned, report, lost, strict)
     rows = list(zip(*columns.values(), strict=True))
-    if cleaned == value:
-        replaced = 0
-    else:
+    replaced = 0
+    if cleaned != value:
         replaced = sum("\ufffd" in str(row) for row in rows)
     report.add("unparsed", None, _REPLACED, replaced)
     report.expect(len(rows) + len(lost), replaced + len(lost))
@@ -304,10 +360,15 @@ def _columns_of(
         records = _records_only(document, value, report, lost, strict=strict)
         return from_records(records, document.path)
     if isinstance(value, dict) and _holds_columns(value):
-        return {
-            str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()
-        }
+        return {str(name): _cells_of_column(column) for name, column in value.items()}
     raise _no_table(document, value)
+
+
+def _cells_of_column(column: dict[str, Any] | list[Any]) -> list[Any]:
+    """Return the cells of a column, which are a list, or an object with the labels of the rows."""
+    if isinstance(column, dict):
+        return list(column.values())
+    return list(column)
 
 
 def _split_columns(value: dict[str, Any]) -> dict[str, list[Any]] | None:
@@ -325,13 +386,16 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
     """Return the records of an object that holds them under a key of its own, else the object itself."""
     rows = value.get("data")
     if isinstance(rows, list) and isinstance(value.get("schema"), dict):
-        # pandas, ``orient="table"``
+        # pandas, ``orient="table"``: a single index is no column of the frame it was, levels of one may be.
         index = value["schema"].get("primaryKey")
-        return [
-            {k: v for k, v in row.items() if [k] != index} if isinstance(row, dict) else row
-            for row in rows
-        ]
+        records = []
+        for row in rows:
+            if isinstance(row, dict):
+                row = {name: cell for name, cell in row.items() if [name] != index}
+            records.append(row)
+        return records
     for sign, (what, step) in NO_RESULTS.items():
+        # The file with the results holds the link, too.
         if sign in value and "testRunData" not in value:
             raise RagnbError(f"{place(document.path)}is {what} and has no samples; {step}")
     held: Any = value
@@ -339,11 +403,15 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
         held = of_inspect(value, value["samples"], report)
     if not isinstance(held, dict):
         return held
-    damaged = list[tuple[Any, Any]]()
+    damaged = list[_DamagedList]()
     records = _records_in(document, _without_damage(held, damaged), report)
     if records is None:
         return _columns_by_section(held) or held
-    return next((given for made, given in damaged if made is records), records)
+    # Records are found in lists without damage; `_records_only` counts it in the list as it was given.
+    for one in damaged:
+        if one.records is records:
+            return one.given
+    return records
 
 
 def _records_only(
@@ -354,6 +422,7 @@ def _records_only(
     for i, row in enumerate(rows, 1):
         if isinstance(row, dict):
             continue
+        # The very list comes back where its objects are too few, or no samples, to call the rest damage.
         if strict or records is rows:
             raise RagnbError(
                 f"{document.path}, record {i}: found {type(row).__name__}, expected an object"
@@ -369,10 +438,15 @@ def _records_only(
 def _holds_columns(value: dict[str, Any]) -> bool:
     """Return whether an object holds columns of one length, or objects of the same keys as cells by row."""
     shapes = {_shape(cell) for cell in value.values()}
-    shape = shapes.pop() if len(shapes) == 1 else None
+    if len(shapes) != 1:
+        return False
+    (shape,) = shapes
+    if shape is None:
+        return False
     if isinstance(shape, int):
         return True
-    return shape is not None and bool(meanings(value) or not meanings(shape))
+    # Objects of the same keys may be records by their id, too: then the inner keys are names that have a meaning.
+    return bool(meanings(value)) or not meanings(shape)
 
 
 def _no_table(document: Document, value: Any) -> RagnbError:
@@ -390,10 +464,15 @@ def _no_table(document: Document, value: Any) -> RagnbError:
     )
 
 
-def _without_damage(value: Any, damaged: list[tuple[Any, Any]]) -> Any:
-    """Return lists of records, also in objects, without what is none among them.
+class _DamagedList(NamedTuple):
+    """The records of a list that holds something else, too, and the list as it was given."""
 
-    `damaged` gets each such list, as it is made and as it was given.
+    records: list[dict[str, Any]]
+    given: list[Any]
+
+
+def _without_damage(value: Any, damaged: list[_DamagedList]) -> Any:
+    """Return lists of records, also in objects, without what is none among them; `damaged` gets each such list.
 
     Examples
     --------
@@ -407,10 +486,10 @@ def _without_damage(value: Any, damaged: list[tuple[Any, Any]]) -> Any:
     if not isinstance(value, list):
         return value
     records = [row for row in value if isinstance(row, dict)]
-    mostly = len(value) / 2 < len(records) < len(value)
-    if not mostly or not any(map(_is_sample, records)):
+    mostly_records = len(value) / 2 < len(records) < len(value)
+    if not mostly_records or not any(map(_is_sample, records)):
         return value
-    damaged.append((records, value))
+    damaged.append(_DamagedList(records, value))
     return records
 
 
@@ -430,8 +509,10 @@ def _columns_by_section(value: Mapping[str, Any]) -> dict[str, list[Any]] | None
     sections = [section for section in value.values() if isinstance(section, dict)]
     for section in sections:
         for name, cell in section.items():
-            inner = cell.values() if isinstance(cell, dict) else [cell]
-            lists = [one for one in inner if isinstance(one, list)]
+            if isinstance(cell, dict):
+                lists = [part for part in cell.values() if isinstance(part, list)]
+            else:
+                lists = [cell] if isinstance(cell, list) else []
             if len(lists) != 1 or name in columns:
                 return None
             columns[name] = lists[0]
@@ -449,53 +530,77 @@ def _records_in(
     roles = meanings(value)
     if not nested and isinstance(value.get(roles.get("question", "")), str):
         return [value]
-    lists = {
-        k: v
-        for k, v in value.items()
-        if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)
-    }
+    lists = _lists_of_records(value)
+    # Where there is only one list, its records need not look like samples.
     keys = [key for key, rows in lists.items() if len(lists) == 1 or _is_sample(rows[0])]
     # Each list holds the records of one metric.
     if len(keys) > 1 and all("score" in row for key in keys for row in lists[key]):
         return [{**row, "metric": key} for key in keys for row in lists[key]]
-    whole = [key for key in keys if not is_selection(key)]
     # Failures beside all results are among them, else they are the rest of the run.
+    whole = [key for key in keys if not is_selection(key)]
     if len(whole) == 1:
-        parts = [key for key in lists if is_selection(key) and _is_outcome(lists[key][0])]
-        records = lists[whole[0]]
-        counted = counts_all(value, len(records))
-        if counted:
-            rest = []
-        else:
-            rest = unlisted(records, [row for key in parts for row in lists[key]])
-        if rest:
-            value = {k: v for k, v in value.items() if k not in parts}
-            value[whole[0]] = lists[whole[0]] = records + rest
-            why = f"records of the same run that {whole[0]!r} does not hold"
-            report.add("mapped", None, f"{listing(parts)}: {why}", len(rest))
+        value = _with_rest_of_run(value, lists, whole[0], report)
+        lists[whole[0]] = value[whole[0]]
         keys = whole
     if len(keys) > 1:
         return _of_systems(document, {key: lists[key] for key in keys}, report)
-    if keys and {roles[name] for name in _SAMPLE & roles.keys()} <= {*lists}:
-        check_list(document.path, value, keys[0], report)
-        others = [key for key in value if key != keys[0]]
-        report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(others)}", len(others))
-        return lists[keys[0]]
+    # A question or an answer that is no list of records is a column, and the list may be another one.
+    sample_keys = {roles[name] for name in _SAMPLE & roles.keys()}
+    if keys and sample_keys <= lists.keys():
+        key = keys[0]
+        check_list(document.path, value, key, report)
+        others = [name for name in value if name != key]
+        report.add("left_out", None, f"keys beside {key!r}: {listing(others)}", len(others))
+        return lists[key]
+    # One level deep, and not in an object whose keys are columns.
     if nested or roles:
-        inner = {}
-    else:
-        inner = {k: v for k, v in value.items() if isinstance(v, dict)}
-    if (
-        inner
-        and len(inner) == len(value)
-        and all(_SAMPLE & meanings(record).keys() for record in inner.values())
-    ):
+        return None
+    objects = {key: cell for key, cell in value.items() if isinstance(cell, dict)}
+    if _are_samples_by_id(value, objects):
         return [{"sample_id": name, **record} for name, record in value.items()]
-    found = {name: _records_in(document, one, report, True) for name, one in inner.items()}
-    held = {name: records for name, records in found.items() if records}
-    if len(held) > 1:
-        return _of_systems(document, held, report)
-    return next(iter(held.values()), None)
+    records_by_key = {}
+    for key, cell in objects.items():
+        records = _records_in(document, cell, report, nested=True)
+        if records:
+            records_by_key[key] = records
+    if len(records_by_key) > 1:
+        return _of_systems(document, records_by_key, report)
+    return next(iter(records_by_key.values()), None)
+
+
+def _lists_of_records(value: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the cells of an object that are lists of objects only, and not empty."""
+
+    def is_list_of_records(cell: Any) -> bool:
+        return isinstance(cell, list) and bool(cell) and all(isinstance(row, dict) for row in cell)
+
+    return {key: cell for key, cell in value.items() if is_list_of_records(cell)}
+
+
+def _with_rest_of_run(
+    value: dict[str, Any], lists: Mapping[str, list[Any]], key: str, report: Lossy
+) -> dict[str, Any]:
+    """Return an object whose list under `key` holds the failures, too, that only other lists of it hold."""
+    records = lists[key]
+    # As many as the object counts are all: failures that are not among them are of something else.
+    if counts_all(value, len(records)):
+        return value
+    parts = [name for name in lists if is_selection(name) and _is_outcome(lists[name][0])]
+    rest = unlisted(records, [row for name in parts for row in lists[name]])
+    if not rest:
+        return value
+    why = f"records of the same run that {key!r} does not hold"
+    report.add("mapped", None, f"{listing(parts)}: {why}", len(rest))
+    whole = {name: cell for name, cell in value.items() if name not in parts}
+    whole[key] = records + rest
+    return whole
+
+
+def _are_samples_by_id(value: Mapping[str, Any], objects: Mapping[str, dict[str, Any]]) -> bool:
+    """Return whether all that an object holds are objects with a question or an answer."""
+    if not objects or len(objects) < len(value):
+        return False
+    return all(_SAMPLE & meanings(record).keys() for record in objects.values())
 
 
 def _is_outcome(record: Mapping[str, Any]) -> bool:
