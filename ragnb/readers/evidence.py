@@ -5,9 +5,9 @@ Each function takes the raw table, makes cells what they mean, and records a fac
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,11 +47,12 @@ def failed_among(found: Cells, kinds: Mapping[str, str], *, declared: bool = Tru
     >>> failed_among(Cells(1, 0, 0, 2), {"good": "other", "5": "number"})
     set()
     """
-    strange = found.verdicts + found.others
+    # What begins as a number, such as 8/10, may be a score: reading the column refuses it.
     if "odd" in kinds.values():
         return set()
     # Where words are as many as numbers they are not the exception: the column may be of grades.
-    if strange and (not declared or strange >= found.numbers):
+    other_words = found.verdicts + found.others
+    if other_words and (not declared or other_words >= found.numbers):
         return set()
     if not declared and found.failures > found.numbers:
         return set()
@@ -68,12 +69,16 @@ def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = Tr
             read_verdicts(raw, name, report)
         return
     words = failed_among(counts, kinds, declared=declared)
-    texts = ((row, cell) for row, cell in enumerate(raw.columns[name]) if isinstance(cell, str))
-    failed = {row: cell.strip() for row, cell in texts if cell in words}
+    failed: dict[int, str] = {}
+    for row, cell in enumerate(raw.columns[name]):
+        if isinstance(cell, str) and cell in words:
+            failed[row] = cell.strip()
     if not failed:
         return
     set_failed(raw, name, failed)
-    if raw.typed and all(NUMBER.fullmatch(word.strip()) for word in _numbers_in(kinds)):
+    # In a frame the words made texts of the numbers, and a column of texts is no candidate for a metric.
+    number_texts = [word for word, kind in kinds.items() if kind == "number"]
+    if raw.typed and all(NUMBER.fullmatch(word.strip()) for word in number_texts):
         raw.columns[name] = [as_number(cell) for cell in raw.columns[name]]
     shown = shown_words(words)
     report.add("left_out", name, f"words, read as failed scores: {shown}", len(failed))
@@ -88,22 +93,25 @@ def mark_minus_one(raw: Raw, metric: Metric, report: Lossy) -> None:
         return
     if isinstance(cells, pd.Series) and not is_text(cells):
         numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
-    elif any(isinstance(cell, Real) or (cell is not None and "-1" in str(cell)) for cell in cells):
-        given = [as_number(cell) for cell in cells]
-        numbers = np.array([math.nan if one is None else one for one in given], dtype=float)
+    elif any(_may_be_minus_one(cell) for cell in cells):
+        # NumPy makes NaN of what is no number, which is None.
+        numbers = np.array([as_number(cell) for cell in cells], dtype=float)
     else:
         return
-    marks = np.flatnonzero(numbers == -1)
+    minus_one_rows = np.flatnonzero(numbers == -1)
+    n_negative = (numbers < 0).sum()
     # Beside -0.5 and -3, -1 is a number like them.
-    if not len(marks) or (numbers < 0).sum() > len(marks):
+    if not len(minus_one_rows) or n_negative > len(minus_one_rows):
         return
-    set_failed(raw, metric.name, dict.fromkeys(marks.tolist(), "-1"))
-    report.add("mapped", metric.name, "-1, which its scale does not hold: failed", len(marks))
-    raw.fact(metric.name, "blank", "failed", f"{len(marks)} cells hold -1, below the scale")
+    n = len(minus_one_rows)
+    set_failed(raw, metric.name, dict.fromkeys(minus_one_rows.tolist(), "-1"))
+    report.add("mapped", metric.name, "-1, which its scale does not hold: failed", n)
+    raw.fact(metric.name, "blank", "failed", f"{n} cells hold -1, below the scale")
 
 
-def _numbers_in(kinds: Mapping[str, str]) -> list[str]:
-    return [word for word, kind in kinds.items() if kind == "number"]
+def _may_be_minus_one(cell: Any) -> bool:
+    """Whether a cell is worth parsing; texts without a -1 in them need not be."""
+    return isinstance(cell, Real) or (cell is not None and "-1" in str(cell))
 
 
 def shown_words(words: Iterable[str]) -> str:
@@ -129,90 +137,123 @@ def mark_broken_rows(
     wanted = [name for name in metrics if name in raw.columns]
     if not wanted:
         return
-    near = {loose(column): column for column in raw.columns}
-    was = {ours: column for column, ours in names.items()}
-    of_row = _row_errors(raw)
+    columns_by_name = {loose(column): column for column in raw.columns}
+    original_names = {ours: column for column, ours in names.items()}
+    row_errors = _row_errors(raw)
     # An error that left another score of the row blank is that one's.
-    explains = {row for row in of_row if any(is_blank(raw.columns[name][row]) for name in wanted)}
-    technical = {row: why for row, why in of_row.items() if is_technical(why)}
-    technical = {row: why for row, why in technical.items() if row not in explains}
+    explained = {
+        row for row in row_errors if any(is_blank(raw.columns[name][row]) for name in wanted)
+    }
+    technical = {row for row, why in row_errors.items() if is_technical(why)} - explained
     # A judge scores an empty answer too: none beside an error is a failure, whatever its score. What the layout of
     # a tool hands over is taken as the tool says it.
     answers = raw.columns.get("answer", ())
-    unanswered = {row for row, cell in enumerate(answers) if row in of_row and is_blank(cell)}
+    unanswered = {row for row, cell in enumerate(answers) if row in row_errors and is_blank(cell)}
     for metric in wanted:
-        column = was.get(metric, metric)
+        column = original_names.get(metric, metric)
         # A tool's own layout said what this score is.
         vouched = column in raw.scales
-        reasons = dict(of_row)
-        broken = {} if vouched else dict(technical)
-        for ending in FAILED_WORDS["endings"]:
-            beside = near.get(loose(f"{column}_{ending}"))
-            if beside and beside != metric:
-                texts = _texts_of(raw, beside)
-                reasons |= texts
-                broken |= {row: why for row, why in texts.items() if is_technical(why)}
-        ended = near.get(loose(f"{column}_status"))
-        if ended and ended not in (metric, f"{metric}__status"):
-            set_skipped(raw, metric, list(raw.columns[ended]), report)
-            words = _texts_of(raw, ended)
-            reasons |= {row: why for row, why in words.items() if is_failure(why)}
-        for ending in VERDICT_WORDS["passed"]:
-            beside = near.get(loose(f"{column}_{ending}"))
-            if beside and beside != metric:
-                # Where the score is blank, a verdict of false is the judge's only word, and no score.
-                lost = _false_rows(raw.columns[beside])
-                reasons = dict.fromkeys(lost, f"{beside}: false") | reasons
-        if not reasons:
+        errors = _errors_of_metric(raw, metric, column, columns_by_name, row_errors, report)
+        if not errors.reasons:
             continue
+        broken = errors.technical if vouched else errors.technical | technical | unanswered
         cells = raw.columns[metric]
         status = raw.cells(f"{metric}__status")
+        # A status that is there already comes from the tool, or from a word in the cell.
         failed = {
             row: why
-            for row, why in reasons.items()
-            if (is_blank(cells[row]) or row in broken or (row in unanswered and not vouched))
-            and is_blank(status[row])
+            for row, why in errors.reasons.items()
+            if is_blank(status[row]) and (is_blank(cells[row]) or row in broken)
         }
         if failed:
-            blank = [row for row in failed if is_blank(cells[row])]
-            set_failed(raw, metric, failed)
-            if blank:
-                report.add("mapped", metric, "failed: no score, beside an error", len(blank))
-                evidence = f"{len(blank)} cells are blank beside an error"
-                raw.fact(metric, "blank", "failed", evidence)
-            scored = len(failed) - len(blank)
-            if scored:
-                report.add("mapped", metric, "failed: a score beside an error", scored)
-                raw.fact(metric, "blank", "failed", f"{scored} cells have a score beside an error")
-    _report_opinions(raw, wanted, {*technical} | unanswered, report)
+            _set_broken(raw, metric, failed, report)
+    _report_opinions(raw, wanted, technical | unanswered, report)
+
+
+class _MetricErrors(NamedTuple):
+    """The rows in which something says that a metric failed, with its words, and those where a program says it."""
+
+    reasons: dict[int, str]
+    technical: set[int]
+
+
+def _errors_of_metric(
+    raw: Raw,
+    metric: str,
+    column: str,
+    columns_by_name: Mapping[str, str],
+    row_errors: Mapping[int, str],
+    report: Lossy,
+) -> _MetricErrors:
+    """Return what the columns beside a metric, such as ``<column>_error``, and the errors of rows say of it.
+
+    The words of a column of its own count more than those of the row, and a verdict without words the least. Only
+    errors of its own columns are listed as technical.
+    """
+    reasons = dict(row_errors)
+    technical: set[int] = set()
+    for ending in FAILED_WORDS["endings"]:
+        beside = columns_by_name.get(loose(f"{column}_{ending}"))
+        if beside and beside != metric:
+            texts = _texts_of(raw, beside)
+            reasons |= texts
+            technical |= {row for row, why in texts.items() if is_technical(why)}
+    status_column = columns_by_name.get(loose(f"{column}_status"))
+    if status_column and status_column not in (metric, f"{metric}__status"):
+        set_skipped(raw, metric, list(raw.columns[status_column]), report)
+        texts = _texts_of(raw, status_column)
+        reasons |= {row: why for row, why in texts.items() if is_failure(why)}
+    for ending in VERDICT_WORDS["passed"]:
+        beside = columns_by_name.get(loose(f"{column}_{ending}"))
+        if beside and beside != metric:
+            # Where the score is blank, a verdict of false is the judge's only word, and no score.
+            not_passed = _false_rows(raw.columns[beside])
+            reasons = dict.fromkeys(not_passed, f"{beside}: false") | reasons
+    return _MetricErrors(reasons, technical)
+
+
+def _set_broken(raw: Raw, metric: str, failed: Mapping[int, str], report: Lossy) -> None:
+    """Set rows of a metric to ``failed``, and report apart those that have no score and those that lose theirs."""
+    cells = raw.columns[metric]
+    n_blank = sum(is_blank(cells[row]) for row in failed)
+    n_scored = len(failed) - n_blank
+    set_failed(raw, metric, failed)
+    if n_blank:
+        report.add("mapped", metric, "failed: no score, beside an error", n_blank)
+        raw.fact(metric, "blank", "failed", f"{n_blank} cells are blank beside an error")
+    if n_scored:
+        report.add("mapped", metric, "failed: a score beside an error", n_scored)
+        raw.fact(metric, "blank", "failed", f"{n_scored} cells have a score beside an error")
 
 
 def _report_opinions(raw: Raw, metrics: Sequence[str], failed: Set[int], report: Lossy) -> None:
     """Report rows that have scores beside a text in a column of errors, where the text is taken for no failure."""
-    known = [name for name in metrics if name not in raw.scales]
-    for column in list(raw.columns):
-        if not known or not is_error_column(column):
-            continue
-        texts = {row: why for row, why in _texts_of(raw, column).items() if row not in failed}
-        scored = [
-            row for row in texts if any(not is_blank(raw.columns[name][row]) for name in known)
-        ]
-        if scored:
-            shown = shown_words({texts[row] for row in scored})
-            report.add("kept", column, f"texts beside scores, which count: {shown}", len(scored))
+    # The tool vouches for the scores of its own layout.
+    unvouched = [name for name in metrics if name not in raw.scales]
+    if not unvouched:
+        return
+    for column in filter(is_error_column, list(raw.columns)):
+        opinions: list[str] = []
+        for row, why in _texts_of(raw, column).items():
+            has_score = any(not is_blank(raw.columns[name][row]) for name in unvouched)
+            if has_score and row not in failed:
+                opinions.append(why)
+        if opinions:
+            shown = shown_words(set(opinions))
+            report.add("kept", column, f"texts beside scores, which count: {shown}", len(opinions))
 
 
 def _row_errors(raw: Raw) -> dict[int, str]:
     """Return the rows that say that something failed, and what they say."""
     reasons: dict[int, str] = {}
     for column in list(raw.columns):
-        name = spaced(column)
-        if name in _STATUS_COLUMNS:
+        if spaced(column) in _STATUS_COLUMNS:
             texts = _texts_of(raw, column)
             reasons = {row: why for row, why in texts.items() if is_failure(why)} | reasons
         if is_success_column(column):
-            lost = _false_rows(raw.columns[column])
-            reasons = dict.fromkeys(lost, f"{column}: false") | reasons
+            failed_rows = _false_rows(raw.columns[column])
+            reasons = dict.fromkeys(failed_rows, f"{column}: false") | reasons
+    # After the others, because its own words say more than a status or a flag.
     for column in list(raw.columns):
         if is_error_column(column):
             reasons |= _texts_of(raw, column)
@@ -232,6 +273,7 @@ def is_success_column(column: str) -> bool:
 def _texts_of(raw: Raw, column: str) -> dict[int, str]:
     """Return the rows in which a column says something; numbers and flags other than true say nothing."""
     cells = raw.columns[column]
+    # A series of flags or numbers has no texts, and is quicker looked through as one.
     if isinstance(cells, pd.Series) and not is_text(cells):
         return {row: f"{column}: true" for row, cell in enumerate(cells) if cell is True}
     texts: dict[int, str] = {}
@@ -240,11 +282,16 @@ def _texts_of(raw: Raw, column: str) -> dict[int, str]:
             if cell is True:
                 texts[row] = f"{column}: true"
             continue
-        text = cell.strip() if isinstance(cell, str) else str(cell)
+        text = str(cell)  # also of an object, as some tools write an error
+        if isinstance(cell, str):
+            text = cell.strip()
         word = text.casefold()
         if word in SAYS_NOTHING or is_number_text(word):
             continue
-        texts[row] = f"{column}: true" if word == "true" else text
+        # A flag says nothing but its name.
+        if word == "true":
+            text = f"{column}: true"
+        texts[row] = text
     return texts
 
 
