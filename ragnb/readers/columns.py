@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -30,7 +30,8 @@ from ragnb.schema import CASE_COLUMNS, METRICS, Metric
 
 _TURN = {loose(name) for name in WORDS["conversation"]["turn"]}
 _SETTLED = {*CASE_COLUMNS, *IDS, *LISTS, "gold_claim", "raw_answer"}
-# What a column of texts may hold instead, if all do; leading zeros and 19 digits make an identifier.
+# What a column of texts may hold instead, if all do. Leading zeros make an identifier, and so do 19 digits: not
+# all such numbers fit into ``int64``, and a float would round them.
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile("true|false", re.IGNORECASE), lambda word: word.casefold() == "true"),
     (re.compile(r"(?![-+]?0\d)[-+]?\d{1,18}"), int),
@@ -38,46 +39,72 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
 )
 
 
+class UnnestedCell(NamedTuple):
+    """What a nested cell becomes, and the kind of report on it: ``mapped``, ``unparsed``, or "" for none."""
+
+    value: Any
+    what: str
+
+
 def unnest(
-    raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str, report: Lossy
+    raw: Raw, name: str, read: Callable[[Any], UnnestedCell], how: str, report: Lossy
 ) -> None:
     """Convert cells of a column with a list or an object, or the text of a list, to text.
 
-    `read` returns what a cell becomes, and whether it is ``mapped`` as `how` says, ``unparsed``, or neither.
+    `how` says in the report what `read` makes of a cell that it maps.
     """
-    cells = raw.columns[name]
-    if isinstance(cells, pd.Series) and not (
-        is_text(cells) and cells.str.lstrip().str.startswith("[").any()
-    ):
+    if _is_flat(raw.columns[name]):
         return
-    raw.columns[name] = cells = list(cells)
+    cells = list(raw.columns[name])
     counts: Counter[str] = Counter()
     for i, cell in enumerate(cells):
-        if isinstance(cell, str):
-            is_list = cell.lstrip().startswith("[")
-        else:
-            is_list = isinstance(cell, NESTED)
-        if is_list:
+        if _is_nested(cell):
             cells[i], what = read(cell)
             counts[what] += 1
+    raw.columns[name] = cells
     report.add("unparsed", name, "kept as text", counts["unparsed"])
     report.add("mapped", name, how, counts["mapped"])
 
 
-def joined(cell: Any) -> tuple[Any, str]:
+def _is_flat(cells: Values) -> bool:
+    """Whether a column is a series in which no text begins as a list, so that no cell of it need be looked at."""
+    if not isinstance(cells, pd.Series):
+        return False
+    return not is_text(cells) or not cells.str.lstrip().str.startswith("[").any()
+
+
+def _is_nested(cell: Any) -> bool:
+    """Whether a cell is a list or an object, or a text that begins as a list."""
+    if isinstance(cell, str):
+        return cell.lstrip().startswith("[")
+    return isinstance(cell, NESTED)
+
+
+def joined(cell: Any) -> UnnestedCell:
     """Return the texts of a list as one, joined by line ends."""
-    texts, understood = (None, True) if isinstance(cell, Mapping) else as_texts(cell)
-    if texts is None or not understood:
-        return cell, "" if understood else "unparsed"
-    return "\n".join(texts) if texts else None, "mapped" if len(texts) > 1 else ""
+    # An object is kept, and reported with the objects of other columns.
+    if isinstance(cell, Mapping):
+        return UnnestedCell(cell, "")
+    texts, understood = as_texts(cell)
+    if not understood:
+        return UnnestedCell(cell, "unparsed")
+    if texts is None:
+        return UnnestedCell(cell, "")
+    if not texts:
+        return UnnestedCell(None, "")
+    # A list of one text loses nothing.
+    return UnnestedCell("\n".join(texts), "mapped" if len(texts) > 1 else "")
 
 
-def last_turn(cell: Any) -> tuple[Any, str]:
+def last_turn(cell: Any) -> UnnestedCell:
     """Return the text of the last user turn; the cell itself if it is not a conversation with one."""
-    asked = user_turns(cell)
-    if asked:
-        return asked[-1], "mapped"
-    return cell, "unparsed" if isinstance(cell, str) and cell.startswith("[HumanMessage(") else ""
+    turns = user_turns(cell)
+    if turns:
+        return UnnestedCell(turns[-1], "mapped")
+    # So a list of messages of LangChain is printed, which is a conversation that cannot be parsed.
+    if isinstance(cell, str) and cell.startswith("[HumanMessage("):
+        return UnnestedCell(cell, "unparsed")
+    return UnnestedCell(cell, "")
 
 
 def user_turns(cell: Any) -> list[str]:
@@ -93,83 +120,82 @@ def user_turns(cell: Any) -> list[str]:
         turns = parse_list(cell) or []
     elif isinstance(cell, Mapping):
         turns = [cell]
-    said = []
+    questions = []
     for turn in turns:
-        fields = turn if isinstance(turn, Mapping) else {}
-        speaker = next(
-            (fields[key] for key in ("role", "type", "speaker", "from") if key in fields), ""
-        )
-        content = next((fields[key] for key in ("content", "text", "value") if key in fields), None)
+        if not isinstance(turn, Mapping):
+            continue
+        speaker = _first_of(turn, ("role", "type", "speaker", "from"))
+        content = _first_of(turn, ("content", "text", "value"))
+        # Messages of several parts, such as a text and an image.
         if isinstance(content, list):
-            content = "\n".join(
+            texts = [
                 part["text"] for part in content if isinstance(part, Mapping) and "text" in part
-            )
+            ]
+            content = "\n".join(texts)
         is_user = str(speaker).casefold() in ("human", "user")
         if is_user and isinstance(content, str) and content.strip():
-            said.append(content)
-    return said
+            questions.append(content)
+    return questions
+
+
+def _first_of(fields: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    """Return what an object holds under the first of some keys that it has; None where it has none of them."""
+    return next((fields[key] for key in keys if key in fields), None)
 
 
 def count_turns(raw: Raw) -> None:
     """Add the column ``turn``, how many turns of the user a conversation has, where some have several."""
     cells = raw.columns["question"]
-    has_texts = isinstance(cells, pd.Series) and is_text(cells)
-    if has_texts and not cells.str.lstrip().str.startswith("[").any():
+    if _is_flat(cells) or any(loose(name) in _TURN for name in raw.columns):
         return
-    if any(loose(name) in _TURN for name in raw.columns):
-        return
-    is_nested = (
-        cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, NESTED)
-        for cell in cells
-    )
-    counts = [
-        len(user_turns(cell)) if nested else 0
-        for cell, nested in zip(cells, is_nested, strict=True)
-    ]
+    counts = [len(user_turns(cell)) if _is_nested(cell) else 0 for cell in cells]
     if max(counts, default=0) > 1:
         raw.columns["turn"] = [n or None for n in counts]
 
 
 def case_cells(raw: Raw, report: Lossy) -> None:
     """Convert the case columns to the types of the frame contract: texts, identifiers, lists."""
-    for name in filter(raw.columns.__contains__, CONTEXTS):
-        text_lists(raw, name, report)
+    for name in CONTEXTS:
+        if name in raw.columns:
+            text_lists(raw, name, report)
     if "question" in raw.columns:
-        count_turns(raw)
+        count_turns(raw)  # before only the last turn is left
         unnest(raw, "question", last_turn, "last turn of the user in a conversation", report)
     if "ground_truth_answer" in raw.columns:
         unnest(raw, "ground_truth_answer", joined, "several texts joined by line ends", report)
 
-    def present_text(cell: Any) -> str | None:
-        return as_text(cell) or None
-
+    readers: dict[str, Callable[[Any], Any]] = {}
     # Of a file of texts an empty cell is missing.
-    as_read = as_text if raw.typed else present_text
-    readers = dict.fromkeys(TEXTS, as_read) | dict.fromkeys(IDS, as_id)
+    readers |= dict.fromkeys(TEXTS, as_text if raw.typed else _present_text)
+    readers |= dict.fromkeys(IDS, as_id)
     if not raw.typed:
         readers |= dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         cells = raw.columns.get(name)
-        if cells is not None and not (
-            isinstance(cells, pd.Series) and _is_read(cells, name, raw.typed)
-        ):
-            if name in LISTS:
-                nested = 0
-            else:
-                nested = sum(isinstance(value, dict | list) for value in cells)
-            report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
-            raw.columns[name] = [read(value) for value in cells]
+        if cells is None or (isinstance(cells, pd.Series) and _is_read(cells, name, raw.typed)):
+            continue
+        if name not in LISTS:
+            n_nested = sum(isinstance(cell, dict | list) for cell in cells)
+            report.add("unparsed", name, "objects and lists, kept as their JSON text", n_nested)
+        raw.columns[name] = [read(cell) for cell in cells]
+
+
+def _present_text(cell: Any) -> str | None:
+    return as_text(cell) or None
 
 
 def _is_read(cells: pd.Series[Any], name: str, typed: bool) -> bool:
     """Whether no cell of a case column would change, as those of few texts do."""
     if name in LISTS:
         return typed
+    # The texts that `as_id` and `as_text` take for a missing cell.
     if name in IDS:
-        words = [""]
+        missing_words = [""]
+    elif typed:
+        missing_words = ["NaN", "<NA>"]
     else:
-        words = ["NaN", "<NA>", *[""] * (not typed)]
-    return is_text(cells) and not cells.str.strip().isin(words).any()
+        missing_words = ["NaN", "<NA>", ""]
+    return is_text(cells) and not cells.str.strip().isin(missing_words).any()
 
 
 def _parsed(value: Any) -> Any:
@@ -198,6 +224,7 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     """
     if typed or not set(map(type, cells)) <= {str, type(None)}:
         return settle(cells)
+    # Among numbers many words say that one is missing; a column of texts may hold `none` or `-` as a text.
     words = [
         None if cell is None or cell.strip().casefold() in NO_NUMBER else cell.strip()
         for cell in cells
@@ -205,18 +232,21 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     present = [word for word in words if word is not None]
     for form, read in _FORMS:
         if present and all(map(form.fullmatch, present)):
-            return settle([word and read(word) for word in words])
-    return settle([None if (cell or "").strip() in ("", "NaN", "<NA>") else cell for cell in cells])
+            return settle([None if word is None else read(word) for word in words])
+    missing_words = ("", "NaN", "<NA>")
+    return settle([None if (cell or "").strip() in missing_words else cell for cell in cells])
 
 
 def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> dict[str, Metric]:
     """Return the metrics whose columns are there: the caller's, and those that ragnb knows unless names select."""
-    by_name = {m.name: m for m in metrics or () if isinstance(m, Metric)}
-    named = [m for m in metrics or () if isinstance(m, str)]
-    pool: Mapping[str, Metric] = METRICS
-    if named:
-        pool = {name: METRICS[name] for name in named if name in METRICS}
-    return {name: metric for name, metric in {**pool, **by_name}.items() if name in columns}
+    chosen = metrics or ()
+    own = {metric.name: metric for metric in chosen if isinstance(metric, Metric)}
+    selected = [name for name in chosen if isinstance(name, str)]
+    known: Mapping[str, Metric] = METRICS
+    if selected:
+        known = {name: METRICS[name] for name in selected if name in METRICS}
+    # The caller's come last, because theirs replace ours of the same name.
+    return {name: metric for name, metric in {**known, **own}.items() if name in columns}
 
 
 def to_frame(

@@ -9,7 +9,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,14 +28,15 @@ from ragnb.readers.encodings import likely_encoding
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200  # unpacked ÷ packed; deflate can reach 1,032, of nothing but zeros
 _UNSUSPECTED = 1 << 26  # bytes, which are unpacked whatever the ratio: they do no harm
+# By the first bytes of files that no reader of text reads: what they are, and what to do.
 _KINDS = {
     b"PK\x03\x04": "is a zip archive, or an Excel workbook: unpack it, or name it .xlsx",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
     b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
     b"%PDF": "is a PDF; read the table it was printed from",
     **{
-        bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV"
-        for n in range(2, 6)
+        bytes([0x80, protocol]): "is a pickle, which can run commands; save the table as CSV"
+        for protocol in range(2, 6)
     },
 }
 # The folder in a zip archive that tells what wrote it.
@@ -77,10 +78,10 @@ class Document:
     @cached_property
     def is_utf8(self) -> bool:
         """Whether the bytes are to be read as UTF-8."""
-        return (
-            self.encoding is None
-            or self.encoding.lower().replace("-", "").replace("_", "") in _UTF8
-        )
+        if self.encoding is None:
+            return True
+        spelling = self.encoding.lower().replace("-", "").replace("_", "")
+        return spelling in _UTF8
 
     @property
     def most_unpacked(self) -> int:
@@ -92,28 +93,35 @@ class Document:
         """Open the unpacked bytes; a damaged archive is reported as such."""
         try:
             with self.path.open("rb") as file:
-                packed = file.peek(2)[:2] == b"\x1f\x8b"
                 stream: Any = file
-                if packed:
+                # By the mark and not the extension: a file may be packed without saying so.
+                if file.peek(2)[:2] == b"\x1f\x8b":
                     stream = io.BufferedReader(_Unpacked(file, self), 1 << 17)
-                head = stream.peek(16)[:16]
-                for mark, kind in _KINDS.items():
-                    if head.startswith(mark):
-                        if mark == b"PK\x03\x04":
-                            kind = self._zipped()
-                        raise RagnbError(f"{place(self.path)}{kind or _KINDS[mark]}")
+                self._refuse_other_kinds(stream.peek(16)[:16])
                 yield stream
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise RagnbError(
                 f"{place(self.path)}the gzip file is damaged ({error}); compress it again"
             ) from error
 
+    def _refuse_other_kinds(self, head: bytes) -> None:
+        """Refuse a file whose first bytes are those of no format that is read as it is."""
+        for mark, kind in _KINDS.items():
+            if head.startswith(mark):
+                if mark == b"PK\x03\x04":
+                    kind = self._zipped() or kind
+                raise RagnbError(f"{place(self.path)}{kind}")
+
     def _zipped(self) -> str:
         """Return what a zip archive is, by the names at its end; empty where they do not tell."""
+        # The directory of a zip archive is at its end.
         with self.path.open("rb") as file:
             file.seek(max(0, self.path.stat().st_size - _HEAD))
             names = file.read(_HEAD)
-        return next((kind for folder, kind in _ZIPPED.items() if folder in names), "")
+        for folder, kind in _ZIPPED.items():
+            if folder in names:
+                return kind
+        return ""
 
     def data(self) -> bytes:
         """Return all unpacked bytes."""
@@ -124,23 +132,19 @@ class Document:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
         if data is None:
             data = self.data()
-        with suppress(UnicodeError):
-            # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
-            if (
-                not self.is_utf8
-                and b"\0" not in data
-                and re.search("[^\0-\u07ff]", data.decode("utf-8"))
-            ):
-                raise RagnbError(
-                    f"{place(self.path)}is UTF-8, which {self.encoding} would garble; leave out encoding="
-                )
+        if not self.is_utf8 and _is_surely_utf8(data):
+            raise RagnbError(
+                f"{place(self.path)}is UTF-8, which {self.encoding} would garble; leave out encoding="
+            )
+        codec = "utf-8-sig" if self.is_utf8 else str(self.encoding)
         try:
-            text = data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
+            text = data.decode(codec)
         except LookupError as error:
             raise RagnbError(
                 f"encoding={self.encoding!r} is not known; try 'utf-8' or 'gb18030'"
             ) from error
         except UnicodeError as error:
+            # Some codecs, such as idna, raise a plain `UnicodeError`, which has no place.
             at = getattr(error, "start", 0)
             where = place(self.path, data.count(b"\n", 0, at) + 1)
             raise RagnbError(
@@ -155,6 +159,18 @@ class Document:
         return text
 
 
+def _is_surely_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8 with a character of three bytes, which no text of another encoding is by chance."""
+    # UTF-16 is full of zeros; those bytes of UTF-8 may be part of it.
+    if b"\0" in data:
+        return False
+    try:
+        text = data.decode("utf-8")
+    except UnicodeError:
+        return False
+    return re.search("[^\0-\u07ff]", text) is not None
+
+
 class _Unpacked(gzip.GzipFile):
     """The bytes in a gzip file, counted, so that a small file that unpacks to a huge one is refused early."""
 
@@ -164,8 +180,10 @@ class _Unpacked(gzip.GzipFile):
         self._most = document.most_unpacked
 
     def read(self, size: int | None = -1) -> bytes:
-        # In pieces: whoever wants all of it asks again.
-        data = super().read(size if size and size > 0 else 1 << 20)
+        # In pieces, counted one by one: whoever wants all of it asks again.
+        if size is None or size <= 0:
+            size = 1 << 20
+        data = super().read(size)
         if self.tell() > self._most:
             raise RagnbError(
                 f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "

@@ -48,28 +48,34 @@ def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
         ) from error
     check_unpacked(document, text_bytes(frame))
     columns = from_engine(nw.from_native(frame))
-    for name in [n for n in columns if re.fullmatch(r"__index_level_\d+__", n)]:
-        report.add("left_out", name, "index", len(columns.pop(name)))
+    # So pandas calls an index without a name.
+    unnamed_levels = [name for name in columns if re.fullmatch(r"__index_level_\d+__", name)]
+    for name in unnamed_levels:
+        cells = columns.pop(name)
+        report.add("left_out", name, "index", len(cells))
     return Raw(columns, "parquet", str(document.path))
 
 
 def _read_qrels(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read relevance judgements as TREC writes them: query, iteration, passage, relevance."""
-    rows = [
-        (line, text.split())
-        for line, text in enumerate(document.text().splitlines(), 1)
-        if text.strip()
-    ]
-    for line, row in rows:
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    for line, text in enumerate(document.text().splitlines(), 1):
+        row = text.split()
+        if not row:
+            continue
+        # Any text may be called .txt: the relevance, a whole number, tells a table of TREC.
         if len(row) != 4 or not re.fullmatch(r"-?\d+", row[3]):
             raise RagnbError(
                 f"{place(document.path, line)}found {' '.join(row)[:80]!r}, expected query, iteration, passage "
                 "and relevance, as TREC writes qrels; if it is a table, rename it "
                 f"{document.path.stem}.csv (format='csv')"
             )
-    lists = [list(cells) for cells in zip(*(row for _, row in rows), strict=True)] or [[]] * 4
-    columns = dict(zip(("query_id", "iteration", "passage_id", "relevance"), lists, strict=True))
-    return Raw(columns, "qrels", str(document.path), [line for line, _ in rows], typed=False)
+        rows.append(row)
+        lines.append(line)
+    names = ("query_id", "iteration", "passage_id", "relevance")
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return Raw(columns, "qrels", str(document.path), lines, typed=False)
 
 
 @dataclass(frozen=True)
@@ -116,20 +122,13 @@ def load(
     encoding: str | None = None,
 ) -> tuple[Raw, dict[str, object]]:
     """Return the raw table of a source, and where it came from: ``path, format, sha256, rows, lines, damaged``."""
+    origin: dict[str, object]
     if isinstance(source, str | os.PathLike):
-        raws = []
         documents = find_documents(source, encoding)
-        with naming_its_folder(source):
-            reader = format_of(documents, format)
-            for document in documents:
-                lossy = Lossy()
-                raws.append(reader.read(document, lossy, strict))
-                lossy.expect(0 if lossy.lines else len(raws[-1]))
-                report.of_file(document.path.name if len(documents) > 1 else None, lossy)
-            raw = stacked(raws, str(source)) if len(raws) > 1 else raws[0]
-        origin: dict[str, object] = {
+        raw = _read_documents(source, documents, report, format=format, strict=strict)
+        origin = {
             "path": str(source),
-            "sha256": digest([one.path for one in documents]),
+            "sha256": digest([document.path for document in documents]),
         }
     else:
         if format is not None:
@@ -140,47 +139,58 @@ def load(
         origin = {"path": None, "sha256": None}
         # A frame that a reader of ours made remembers what its file lost, and what its tool declares; of any other
         # nothing is known.
-        read = remembered(source)
-        if read.origin:
-            report.expect(int(read.origin.get("lines", 0)), int(read.origin.get("damaged", 0)))
-        raw.scales = read.scales(raw.columns)
+        reading = remembered(source)
+        if reading.origin:
+            lines = int(reading.origin.get("lines", 0))
+            damaged = int(reading.origin.get("damaged", 0))
+            report.expect(lines, damaged)
+        raw.scales = reading.scales(raw.columns)
     check_width(raw.columns, raw.file)
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}has no rows (columns: {listing(raw.columns)})")
-    told = {
+    origin |= {
         "format": raw.format,
         "rows": len(raw),
         "lines": report.lines,
         "damaged": report.damaged,
     }
-    return raw, {**origin, **told}
+    return raw, origin
+
+
+def _read_documents(
+    source: str | os.PathLike[str],
+    documents: list[Document],
+    report: Lossy,
+    *,
+    format: str | None,
+    strict: bool,
+) -> Raw:
+    """Return the files of a source, which all are of one format, as one table."""
+    raws = []
+    with naming_its_folder(source):
+        reader = format_of(documents, format)
+        for document in documents:
+            lossy = Lossy()
+            raw = reader.read(document, lossy, strict)
+            raws.append(raw)
+            # A reader that does not count records has lost none: each is a row.
+            if not lossy.lines:
+                lossy.expect(len(raw))
+            name = document.path.name if len(documents) > 1 else None
+            report.of_file(name, lossy)
+        if len(raws) == 1:
+            return raws[0]
+        return stacked(raws, str(source))
 
 
 def format_of(documents: list[Document], name: str | None) -> Format:
     """Return the format of some documents, which must all be of one."""
-    if name not in (None, *(row.name for row in _FORMATS)):
-        raise unknown("format", name, [row.name for row in _FORMATS])
-    formats: dict[Format, Document] = {}
+    names = [row.name for row in _FORMATS]
+    if name is not None and name not in names:
+        raise unknown("format", name, names)
+    formats: dict[Format, Document] = {}  # with the first document of each
     for document in documents:
-        rows = [
-            row
-            for row in _FORMATS
-            if row.name == name or (name is None and document.suffix in row.suffixes)
-        ]
-        if not rows:
-            if document.suffix in (".yaml", ".yml"):
-                raise RagnbError(
-                    f"{place(document.path)}is a scenario, which names the files to read; run ragnb check "
-                    f"{document.path}, or rn.load_scenario"
-                )
-            with document.open():  # tells a workbook or a database by its first bytes
-                known = listing(suffix for row in _FORMATS for suffix in row.suffixes)
-            raise RagnbError(
-                f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb "
-                f"reads {known} (each also .gz); rename the file by its format, such as "
-                f"{Path(document.path.name).stem}.csv (format='csv')"
-            )
-        formats.setdefault(rows[0], document)
+        formats.setdefault(_format_of_one(document, name), document)
     if len(formats) > 1:
         first, second, *_ = formats.values()
         raise RagnbError(
@@ -188,3 +198,24 @@ def format_of(documents: list[Document], name: str | None) -> Format:
             "files read as one need the same, such as 'scores/*.parquet'"
         )
     return next(iter(formats))
+
+
+def _format_of_one(document: Document, name: str | None) -> Format:
+    """Return the format that is named, else that of the extension."""
+    for row in _FORMATS:
+        if row.name == name or (name is None and document.suffix in row.suffixes):
+            return row
+    if document.suffix in (".yaml", ".yml"):
+        raise RagnbError(
+            f"{place(document.path)}is a scenario, which names the files to read; run ragnb check "
+            f"{document.path}, or rn.load_scenario"
+        )
+    # Opening it refuses a workbook or a database by its first bytes, with better advice.
+    with document.open():
+        known = listing(suffix for row in _FORMATS for suffix in row.suffixes)
+    ending = document.suffix or "nothing"
+    raise RagnbError(
+        f"{place(document.path)}files that end in {ending!r} are not read; ragnb "
+        f"reads {known} (each also .gz); rename the file by its format, such as "
+        f"{Path(document.path.name).stem}.csv (format='csv')"
+    )

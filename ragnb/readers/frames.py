@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,7 @@ from ragnb.readers.raw import (
 )
 from ragnb.schema import METRICS, EvalCase, Metric
 
+# What fits into 64 bits with a sign; ``UInt64`` does not.
 _NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 
 
@@ -45,13 +46,14 @@ def native(frame: Any, reader: str = "read_scores") -> nw.DataFrame[Any] | nw.La
     (1, 1)
     """
     try:
-        found: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
+        narwhals_frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
     except TypeError:
         raise not_a_frame(frame, "rn." + reader) from None
     except nw.exceptions.DuplicateError:
+        # The `columns` of an Arrow table are its cells.
         refuse_twice(getattr(frame, "column_names", None) or list(map(str, frame.columns)))
         raise
-    return found
+    return narwhals_frame
 
 
 def canonical(
@@ -92,11 +94,11 @@ def canonical(
     """
     frame = brought(frame, reader)
     if not isinstance(frame, pd.DataFrame):
-        found = native(frame, reader)
-        kinds = found.collect_schema()
-        names = _names(kinds.names(), kept, metrics, picks, lambda name: kinds[name].is_numeric())
+        narwhals_frame = native(frame, reader)
+        schema = narwhals_frame.collect_schema()
+        names = _names(schema.names(), kept, metrics, picks, lambda name: schema[name].is_numeric())
         if names:
-            return found.rename(names).to_native()
+            return narwhals_frame.rename(names).to_native()
         return frame
     check_columns(frame)
     levels = [
@@ -106,9 +108,10 @@ def canonical(
     ]
     if levels:
         index = frame.index
-        frame = frame.assign(
-            **{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels}
-        )
+        cells_of_levels = {
+            str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels
+        }
+        frame = frame.assign(**cells_of_levels)
     texts = [name for name in frame.columns if isinstance(name, str)]
     names = _names(
         texts, kept, metrics, picks, lambda name: pd.api.types.is_numeric_dtype(frame[name])
@@ -130,12 +133,16 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
     """
     if frame is called or not is_frame(called):
         return made
-    ours, theirs = (list(nw.from_native(one).collect_schema().names()) for one in (frame, called))
-    back = {new: old for new, old in zip(ours, theirs, strict=False) if new != old}
+    our_names = nw.from_native(frame).collect_schema().names()
+    their_names = nw.from_native(called).collect_schema().names()
+    # `canonical` keeps the order of the columns and adds levels of the index behind them: ours may be more.
+    pairs = zip(our_names, their_names, strict=False)
+    renamed = {ours: theirs for ours, theirs in pairs if ours != theirs}
     if isinstance(made, pd.DataFrame):
-        return made.drop(columns=ours[len(theirs) :]).rename(columns=back)
-    if back:
-        return nw.from_native(made).rename(back).to_native()
+        added_levels = our_names[len(their_names) :]  # which the index holds as well
+        return made.drop(columns=added_levels).rename(columns=renamed)
+    if renamed:
+        return nw.from_native(made).rename(renamed).to_native()
     return made
 
 
@@ -144,23 +151,28 @@ def _names(
     kept: Sequence[Any],
     metrics: Iterable[Metric],
     picks: Mapping[str, str],
-    number: Any,
+    is_numeric: Callable[[str], bool],
 ) -> dict[str, str]:
     """Return the new names of columns, ``<metric>__status`` with its metric."""
-    listed = list(metrics)
-    stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in listed), *kept}
+    own_metrics = list(metrics)
+    keep_names = {*METRICS, *CASE_ALIASES, *(metric.name for metric in own_metrics), *kept}
     try:
-        meant = {name: name for name in columns if name in stay} | dict(picks)
-        names = rename_map(columns, picks=meant, metrics=listed)
+        unchanged = {name: name for name in columns if name in keep_names}
+        names = rename_map(columns, picks=unchanged | dict(picks), metrics=own_metrics)
         if "system" in kept and "system" not in {*columns, *names.values()}:
-            free = [n for n in columns if n not in kept and n not in names]
-            systems = [n for n in named_systems(free) if not (is_repeat_name(n) and number(n))]
+            free = [name for name in columns if name not in kept and name not in names]
+            # Numbers under a name such as `seed` or `run` count runs of one system.
+            systems = [
+                name
+                for name in named_systems(free)
+                if not (is_repeat_name(name) and is_numeric(name))
+            ]
             if len(systems) == 1:
-                names |= dict.fromkeys(systems, "system")
+                names[systems[0]] = "system"
     except RagnbError as error:
-        raise RagnbError(
-            f"{str(error).partition('; pick one')[0]}; rename the intended column"
-        ) from None
+        # The advice to pick one with `columns=` is for files: few functions of frames have that argument.
+        message = str(error).partition("; pick one")[0]
+        raise RagnbError(f"{message}; rename the intended column") from None
     for name in columns:
         base, bar, tail = name.partition("__")
         if bar and base in names:
@@ -171,16 +183,7 @@ def _names(
 def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
     """Return the columns of what is in memory; a named index becomes columns of its own."""
     if isinstance(source, pd.DataFrame):
-        unnamed = source.index.nlevels == 1 and source.index.name is None
-        numbered = pd.api.types.is_integer_dtype(source.index)
-        report.add("left_out", "", "index without a name", len(source) * (unnamed and not numbered))
-        check_columns(source)
-        levels = [
-            name for name in source.index.names if name is not None and name not in source.columns
-        ]
-        whole = source.reset_index(levels) if levels else source
-        refuse_twice(names := [str(name) for name in whole.columns])
-        return {name: column(whole.iloc[:, i]) for i, name in enumerate(names)}
+        return _from_pandas(source, report)
     frame = nw.from_native(source, pass_through=True)
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return from_engine(frame.lazy().collect())
@@ -195,15 +198,38 @@ def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(source, EvalCase | Mapping):
         source = [source]
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):
-        rows = list(source)
-        cases = [r.model_dump(exclude_none=True) if isinstance(r, EvalCase) else r for r in rows]
-        records = [as_record(row) for row in cases]
-        if all(record is not None for record in records):
-            return from_records([record for record in records if record is not None])
+        rows = [_without_nones(row) for row in source]
+        records = [as_record(row) for row in rows]
+        known = [record for record in records if record is not None]
+        if len(known) == len(records):
+            return from_records(known)
     raise RagnbError(
         f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), a "
         "list of dicts or EvalCase, a dict of lists, or the results of an evaluator (ragas, Haystack, LlamaIndex)"
     )
+
+
+def _from_pandas(source: pd.DataFrame, report: Lossy) -> dict[str, Values]:
+    """Return the columns of a pandas frame, behind the named levels of its index."""
+    index = source.index
+    # Integers without a name only number the rows; anything else may have said something.
+    unnamed = index.nlevels == 1 and index.name is None
+    if unnamed and not pd.api.types.is_integer_dtype(index):
+        report.add("left_out", "", "index without a name", len(source))
+    check_columns(source)
+    levels = [name for name in index.names if name is not None and name not in source.columns]
+    whole = source.reset_index(levels) if levels else source
+    # pandas tells the column 1 from the column "1", and files do not.
+    names = [str(name) for name in whole.columns]
+    refuse_twice(names)
+    return {name: column(whole.iloc[:, i]) for i, name in enumerate(names)}
+
+
+def _without_nones(row: Any) -> Any:
+    """Return a case as a mapping of the fields that it has; any other row as it is."""
+    if isinstance(row, EvalCase):
+        return row.model_dump(exclude_none=True)
+    return row
 
 
 def is_frame(source: Any) -> bool:
@@ -215,17 +241,17 @@ def is_frame(source: Any) -> bool:
     (True, False)
     """
     try:
-        found = nw.from_native(source, pass_through=True)
+        frame = nw.from_native(source, pass_through=True)
     except nw.exceptions.DuplicateError:
         return True  # `native` refuses it in words
-    return isinstance(found, nw.DataFrame | nw.LazyFrame)
+    return isinstance(frame, nw.DataFrame | nw.LazyFrame)
 
 
 def brought(source: Any, reader: str) -> Any:
     """Return a frame as it is, and a path, records or results as the named reader reads them."""
     if is_frame(source):
         return source
-    # These readers stand on this module.
+    # Imported here because these readers import this module.
     from ragnb.readers import samples, traces
 
     readers = {
@@ -245,6 +271,7 @@ def from_engine(frame: nw.DataFrame[Any]) -> dict[str, Values]:
         kind = frame.schema[name]
         if kind in (nw.String, nw.Categorical, nw.Enum):
             columns[str(name)] = column(text_series(cells.cast(nw.String)))
+        # Whole numbers with gaps would be floats in NumPy, which round those above 2**53.
         elif kind.is_float() or (kind in _NUMBERS and not cells.null_count()):
             columns[str(name)] = column(pd.Series(cells.to_numpy()))
         else:
@@ -261,7 +288,9 @@ def polars_series(name: str, cells: Sequence[Any]) -> pl.Series:
     (['1', 'b'], [1.0, 2.5, None])
     """
     values = [None if absent(cell) else cell for cell in cells]
-    kinds = set(map(type, values)) - {type(None)}
+    types = set(map(type, values)) - {type(None)}
+    # Polars would infer the type from the first cells, and refuse a float behind whole numbers.
+    dtype = pl.Float64 if types == {int, float} else None
     with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
+        return pl.Series(name, values, dtype=dtype)
     return pl.Series(name, [as_text(cell) for cell in values], dtype=pl.String)

@@ -77,15 +77,18 @@ def grades_of_words(counts: Mapping[str, int]) -> Grades | None:
     """
     if not counts or len(counts) > MOST_GRADES:
         return None
-    parts = {word: _PART.fullmatch(word.strip()) for word in counts}
-    wholes = {part[2] for part in parts.values() if part is not None}
-    if all(parts.values()) and len(wholes) == 1:
+    matches = {word: _PART.fullmatch(word.strip()) for word in counts}
+    parts = {word: match for word, match in matches.items() if match is not None}
+    wholes = {match[2] for match in parts.values()}
+    # Parts of several wholes are on no one scale, and 7/5 is no part: such cells may be dates.
+    if len(parts) == len(counts) and len(wholes) == 1:
         (whole,) = wholes
-        numbers = {word: float(part[1]) for word, part in parts.items() if part is not None}
+        numbers = {word: float(match[1]) for word, match in parts.items()}
         if max(numbers.values()) <= float(whole):
             return Grades(numbers, (0, float(whole)), f"its cells are parts of {whole}", False)
         return None
     if all(is_number_text(word.strip()) for word in counts):
+        # Plain numbers are read as such.
         if not any("," in word for word in counts):
             return None
         return Grades({word: as_number(word) for word in counts}, None, "decimal commas", False)
@@ -98,20 +101,25 @@ def _counted(cells: Values) -> Counter[str]:
         if cells.dtype != bool:
             return Counter()
         return Counter({str(value): int(n) for value, n in cells.value_counts().items()})
+    # Passages and answers are told by a few cells, before the distinct ones of a million are counted.
     if any(isinstance(cell, str) and len(cell) > LONGEST_WORD for cell in cells[:_FIRST]):
         return Counter()
+    cell_counts: dict[Any, int]
     if isinstance(cells, pd.Series):
-        found = {str(word): int(n) for word, n in cells.value_counts().items()}
+        cell_counts = {str(word): int(n) for word, n in cells.value_counts().items()}
+    # A float may be the NaN of a missing cell; any other is refused below.
     elif {*map(type, cells)} <= {str, bool, float, type(None)}:
-        found = dict(Counter(cells))
+        cell_counts = dict(Counter(cells))
     else:
         return Counter()
-    words = [word for word in found if not absent(word)]
+    words = [word for word in cell_counts if not absent(word)]
     if not all(isinstance(word, str | bool) and len(str(word)) <= LONGEST_WORD for word in words):
         return Counter()
-    counts = Counter(
-        {str(w): found[w] for w in words if str(w).strip().casefold() not in NO_NUMBER}
-    )
+    counts: Counter[str] = Counter()
+    for word in words:
+        text = str(word)
+        if text.strip().casefold() not in NO_NUMBER:
+            counts[text] = cell_counts[word]
     return counts
 
 
@@ -120,14 +128,16 @@ def _verdicts(counts: Mapping[str, int]) -> Grades | None:
     verdicts = {word: verdict_value(word) for word in counts}
     known_verdicts = {word: verdict for word, verdict in verdicts.items() if verdict is not None}
     others = [word for word in counts if verdicts[word] is None]
-    n_told = sum(counts[word] for word in known_verdicts)
+    n_verdicts = sum(counts[word] for word in known_verdicts)
     n_others = sum(counts[word] for word in others)
-    if not known_verdicts or len(others) > _MOST_OTHERS or n_others >= n_told:
+    if not known_verdicts or len(others) > _MOST_OTHERS or n_others >= n_verdicts:
         return None
     values = {verdict[0] for verdict in known_verdicts.values()}
     if others and len(values) < 2 and any(kind_of_cell(word) != "failure" for word in others):
         return None  # one word among others is no scale
-    numbers = {word: None if verdict is None else verdict[0] for word, verdict in verdicts.items()}
+    numbers: dict[str, float | None] = {}
+    for word, verdict in verdicts.items():
+        numbers[word] = None if verdict is None else verdict[0]
     merit = any(verdict[1] for verdict in known_verdicts.values())
     evidence = "all its cells are verdicts"
     if others:
@@ -191,13 +201,14 @@ def note_grades(
 def read_grades(raw: Raw, name: str, grades: Grades, report: Lossy) -> None:
     """Make a column of grades numbers, and ``failed`` where a word is neither end of a verdict."""
     cells = [None if absent(cell) else str(cell) for cell in raw.columns[name]]
-    numbers = [None if cell is None else grades.numbers.get(cell) for cell in cells]
+    other_words = {word for word, number in grades.numbers.items() if number is None}
     failed = {
         row: cell.strip()
         for row, cell in enumerate(cells)
-        if cell is not None and cell in grades.numbers and grades.numbers[cell] is None
+        if cell is not None and cell in other_words
     }
-    raw.columns[name] = numbers
+    # Words for a missing cell are no keys, and become None.
+    raw.columns[name] = [None if cell is None else grades.numbers.get(cell) for cell in cells]
     if failed:
         set_failed(raw, name, failed)
         words = shown_words(set(failed.values()))
