@@ -66,7 +66,9 @@ def as_text(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return value
-    return as_id(value.tolist() if isinstance(value, np.ndarray) else value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return as_id(value)
 
 
 def as_id(value: Any) -> str | None:
@@ -94,7 +96,9 @@ def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None
             out.append(read(value))
         except (ValueError, TypeError, KeyError) as error:
             shown = repr(value)
+            if len(shown) > 80:
+                shown = f"{shown[:80]}…"
             raise RagnbError(
-                f"{raw.where(i)}column {name!r}: found {shown[:80]}{'…' * (len(shown) > 80)}, expected {expected}"
+                f"{raw.where(i)}column {name!r}: found {shown}, expected {expected}"
             ) from error
     raw.columns[name] = out

@@ -46,14 +46,19 @@ def to_csv_text(frame: pd.DataFrame) -> str:
     a
     "[""x"", ""y""]"
     """
-    columns = [
-        [str(name), *map(_plain, frame.iloc[:, i].tolist())] for i, name in enumerate(frame.columns)
-    ]
+    columns: list[list[Any]] = []  # each with its name in front, which may be a formula, too
+    for i, name in enumerate(frame.columns):  # by place, as two may have one name
+        cells = frame.iloc[:, i].tolist()
+        columns.append([str(name), *map(_plain, cells)])
     if any(isinstance(cell, str) and _is_formula(cell) for cells in columns for cell in cells):
         columns = [[_guarded(cell) for cell in cells] for cells in columns]
         columns.append([GUARD_COLUMN, *[1] * len(frame)])
-    lines = (",".join(map(_quoted, row)) for row in zip(*columns, strict=True))
-    return "".join(f"{line}\n" if line else '""\n' for line in lines)
+    lines = []
+    for row in zip(*columns, strict=True):
+        line = ",".join(map(_quoted, row))
+        # Readers skip an empty line, and this one is an empty cell of a single column.
+        lines.append(line or '""')
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _plain(value: Any) -> Any:
@@ -61,17 +66,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, set | frozenset):
-        value = sorted(value)
+        value = sorted(value)  # the order of a set differs from run to run
     if isinstance(value, list | tuple | dict):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     if absent(value):
         return ""
     if isinstance(value, bool | int | float):
         return value
-    return str(value).encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+    text = str(value).encode("utf-8", "replace").decode("utf-8")  # a lone surrogate becomes "?"
+    return text.replace("\0", "\ufffd")
 
 
 def _guarded(cell: Any) -> Any:
+    """Return a text with ``'`` in front where it is a formula, or where it has one that reading would remove."""
     if isinstance(cell, str) and (cell.startswith("'") or _is_formula(cell)):
         return f"'{cell}"
     return cell
@@ -80,16 +87,22 @@ def _guarded(cell: Any) -> Any:
 def _quoted(cell: Any) -> str:
     """Write a cell, in quotes where needed: csv.writer leaves a lone carriage return bare."""
     if isinstance(cell, float):
-        text = format(cell + 0.0, ".12g")
+        text = format(cell + 0.0, ".12g")  # -0.0 + 0.0 is 0.0
     else:
         text = str(cell)
     if _NEEDS_QUOTES.search(text):
-        return f'"{text.replace(chr(34), chr(34) * 2)}"'
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
     return text
 
 
 def _is_formula(text: str) -> bool:
     """Whether a spreadsheet may run the text: its first visible character, folded, starts a formula."""
-    visible = (c for c in text if unicodedata.category(c) not in ("Cf", "Zs", "Cc", "Zl", "Zp"))
+    if text[:1] in ("\t", "\r", "\n"):
+        return True
+    # Spaces, controls, and characters without a width, such as U+200B.
+    invisible = ("Cf", "Zs", "Cc", "Zl", "Zp")
+    visible = (character for character in text if unicodedata.category(character) not in invisible)
+    # NFKC makes a full-width ＝ a plain one.
     first = unicodedata.normalize("NFKC", next(visible, ""))[:1]
-    return text[:1] in ("\t", "\r", "\n") or (first != "" and first in _FORMULA)
+    return first != "" and first in _FORMULA

@@ -24,7 +24,7 @@ from ragnb.readers.raw import (
     from_records,
 )
 
-_ZSTD = 93  # of the methods of zip archives
+_ZSTD = 93  # among the compression methods of zip archives
 
 
 def check_unpacked(document: Document, unpacked: int) -> None:
@@ -47,26 +47,8 @@ def read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
     damage = list[tuple[str, str]]()
     try:
         with zipfile.ZipFile(path) as packed:
-            names = packed.namelist()
-            journal = sorted(
-                (name for name in names if name.startswith("_journal/summaries/")),
-                key=lambda n: (len(n), n),
-            )
-            records = list[dict[str, Any]]()
-            if "summaries.json" in names:
-                records = _rows_of_part(packed, "summaries.json", damage)
-            if not records and journal:  # of a run that did not end, or damaged
-                damage.clear()
-                records = [row for name in journal for row in _rows_of_part(packed, name, damage)]
-            head = next(
-                (name for name in ("header.json", "_journal/start.json") if name in names), None
-            )
-            if head:
-                about = json.loads(_member(packed, head), parse_constant=float)
-            else:
-                about = {}
-            if not isinstance(about, dict):
-                raise ValueError(f"{head} is a {type(about).__name__}")
+            records = _summaries(packed, damage)
+            about = _header(packed)
     except (*DAMAGED, ValueError, TypeError) as error:
         raise RagnbError(
             f"{place(path)}is not a readable log of inspect ({error}); take another copy"
@@ -80,11 +62,40 @@ def read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
     for part, why in damage[:LISTED_LINES]:
         report.add("bad_line", None, f"{place(part)}the record is damaged: {why}")
     report.add("bad_line", None, "further bad lines", len(damage[LISTED_LINES:]))
-    # How many samples a lost part had is known where the log says how many were asked.
+    # Where the log says how many samples it has, `of_inspect` counted those of the lost parts. Else each part is
+    # at least one.
     missing = max(len(damage) - report.damaged, 0)
     report.lines += missing
     report.damaged += missing
     return Raw(from_records(samples), "eval", str(path))
+
+
+def _summaries(packed: zipfile.ZipFile, damage: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the samples of a log, those of its journal where the run did not end or the summaries are damaged."""
+    names = packed.namelist()
+    if "summaries.json" in names:
+        records = _rows_of_part(packed, "summaries.json", damage)
+        if records:
+            return records
+    journal = [name for name in names if name.startswith("_journal/summaries/")]
+    if not journal:
+        return []
+    # The journal holds the samples of damaged summaries, too.
+    damage.clear()
+    journal.sort(key=lambda name: (len(name), name))  # 9.json before 10.json
+    return [row for name in journal for row in _rows_of_part(packed, name, damage)]
+
+
+def _header(packed: zipfile.ZipFile) -> dict[str, Any]:
+    """Return what a log says about its run; the header is written at its end."""
+    names = packed.namelist()
+    for name in ("header.json", "_journal/start.json"):
+        if name in names:
+            about = json.loads(_member(packed, name))
+            if not isinstance(about, dict):
+                raise ValueError(f"{name} is a {type(about).__name__}")
+            return about
+    return {}
 
 
 def _rows_of_part(
@@ -92,7 +103,7 @@ def _rows_of_part(
 ) -> list[dict[str, Any]]:
     """Return the samples of a member of a log; `damage` gets what is wrong with it, or with some of them."""
     try:
-        rows = json.loads(_member(packed, name), parse_constant=float)
+        rows = json.loads(_member(packed, name))
         if not isinstance(rows, list):
             raise ValueError(f"found {type(rows).__name__}, expected a list")
     except MissingExtraError:
@@ -113,25 +124,27 @@ def of_inspect(
     """Return the samples of a log of inspect with their model, and count those that an unfinished run lacks."""
     run = _object_in(about, "eval")
     ids = _object_in(run, "dataset").get("sample_ids") or ()
-    config = _object_in(run, "config")
-    asked = (
-        len(ids) * (config.get("epochs") or 1)
-        or _object_in(about, "results").get("total_samples")
-        or 0
-    )
-    if about.get("status") not in (None, "success") and not asked:
-        asked = len(records) + 1  # nobody knows how many
-    report.expect(max(asked, len(records)), max(asked - len(records), 0))
-    why = f"samples that the run (status {about.get('status')}) lacks"
-    report.add("bad_line", None, why, asked - len(records))
-    return [{"system": run["model"], **row} if run.get("model") else row for row in records]
+    epochs = _object_in(run, "config").get("epochs") or 1  # how often each sample is run
+    total = _object_in(about, "results").get("total_samples")
+    n_expected = len(ids) * epochs or total or 0
+    status = about.get("status")
+    # Of a run that did not end and does not say how many samples it has, at least one is taken to lack.
+    if status not in (None, "success") and not n_expected:
+        n_expected = len(records) + 1
+    n_lacking = n_expected - len(records)
+    report.expect(max(n_expected, len(records)), max(n_lacking, 0))
+    report.add("bad_line", None, f"samples that the run (status {status}) lacks", n_lacking)
+    model = run.get("model")
+    if not model:
+        return records
+    return [{"system": model, **row} for row in records]
 
 
 def _object_in(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the object under a key; an empty one where there is something else."""
-    found = value.get(key)
-    if isinstance(found, dict):
-        return found
+    cell = value.get(key)
+    if isinstance(cell, dict):
+        return cell
     return {}
 
 
@@ -143,11 +156,13 @@ def _member(packed: zipfile.ZipFile, name: str) -> bytes:
     zstandard = require("zstandard", extra="readers")
     stream = packed.fp
     assert stream is not None
+    # The header of a member ends with the lengths of its name and of its extra field, which come before the data.
     stream.seek(info.header_offset + 26)
-    stream.seek(sum(struct.unpack("<2H", stream.read(4))), os.SEEK_CUR)
-    data: bytes = (
-        zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
-    )
+    name_length, extra_length = struct.unpack("<2H", stream.read(4))
+    stream.seek(name_length + extra_length, os.SEEK_CUR)
+    packed_data = stream.read(info.compress_size)
+    data: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(packed_data)
+    # `packed.read` would compare it.
     if zlib.crc32(data) != info.CRC:
         raise zipfile.BadZipFile(f"{name} has a wrong checksum")
     return data

@@ -52,29 +52,39 @@ def reduced(
     def packed(parts: Iterable[Any]) -> Iterator[Any]:
         pa = require("pyarrow", extra="spark")
         try:
-            made = list(parts)
-            answer = merge(made) if made else None
+            results = list(parts)
+            # A partition without rows has none, and yields none.
+            if not results:
+                return
+            merged = merge(results)
         except RagnbError as error:  # raised there, its words would drown in a trace of the worker
-            answer = error
-            made = [error]
-        if made:
-            yield pa.RecordBatch.from_pydict({"made": [pickle.dumps(answer)]})
+            merged = error
+        yield pa.RecordBatch.from_pydict({"made": [pickle.dumps(merged)]})
 
-    def again(batches: Iterator[Any]) -> Iterator[Any]:
-        return packed(_unpacked(cell for batch in batches for cell in batch["made"].to_pylist()))
+    def reduce_rows(batches: Iterator[Any]) -> Iterator[Any]:
+        return packed(map(kernel, _large(batches)))
+
+    def reduce_again(batches: Iterator[Any]) -> Iterator[Any]:
+        cells = (cell for batch in batches for cell in batch["made"].to_pylist())
+        return packed(_unpacked(cells))
 
     width = min(WIDTH, frame.sparkSession.sparkContext.defaultParallelism)
-    first = frame.mapInArrow(lambda batches: packed(map(kernel, _large(batches))), "made binary")
-    parts = first.repartition(width).mapInArrow(again, "made binary").collect()
-    return merge([*_unpacked(row[0] for row in parts)] or [kernel(_empty(frame))])
+    of_partitions = frame.mapInArrow(reduce_rows, "made binary")
+    # Once more on the executors: a frame may have thousands of partitions, and the driver gets a few results.
+    rows = of_partitions.repartition(width).mapInArrow(reduce_again, "made binary").collect()
+    results = list(_unpacked(row[0] for row in rows))
+    if not results:
+        results = [kernel(_empty(frame))]
+    return merge(results)
 
 
 def _unpacked(cells: Iterable[bytes]) -> Iterator[Any]:
+    """Yield what was pickled; an error among it is raised."""
     for cell in cells:
-        found = pickle.loads(cell)
-        if isinstance(found, RagnbError):
-            raise found
-        yield found
+        result = pickle.loads(cell)
+        if isinstance(result, RagnbError):
+            raise result
+        yield result
 
 
 def mapped(frame: Any, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Any:
@@ -97,25 +107,26 @@ def mapped(frame: Any, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Any:
 
 
 def _empty(frame: Any) -> pl.DataFrame:
+    """Return the columns of a PySpark frame without rows."""
     return pl.DataFrame(frame.limit(0).toArrow())
 
 
 def _large(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
     """Yield Arrow's batches, of 10,000 rows unless Spark is told otherwise, as frames of `ROWS` rows."""
     pa = require("pyarrow", extra="spark")
-    held: list[Any] = []
+    collected: list[Any] = []
     for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= ROWS:
-            yield pl.DataFrame(pa.Table.from_batches(held))
-            held = []
-    if held:
-        yield pl.DataFrame(pa.Table.from_batches(held))
+        collected.append(batch)
+        if sum(map(len, collected)) >= ROWS:
+            yield pl.DataFrame(pa.Table.from_batches(collected))
+            collected = []
+    if collected:
+        yield pl.DataFrame(pa.Table.from_batches(collected))
 
 
 def _arrow(frame: pl.DataFrame) -> Any:
     """Return a Polars frame as the Arrow table that Spark reads, which knows no categories."""
-    words = [name for name, kind in frame.schema.items() if kind in (pl.Enum, pl.Categorical)]
-    return frame.with_columns(pl.col(words).cast(pl.String)).to_arrow(
-        compat_level=pl.CompatLevel.oldest()
-    )
+    categories = [name for name, kind in frame.schema.items() if kind in (pl.Enum, pl.Categorical)]
+    as_texts = frame.with_columns(pl.col(categories).cast(pl.String))
+    # The newest level has views of texts.
+    return as_texts.to_arrow(compat_level=pl.CompatLevel.oldest())

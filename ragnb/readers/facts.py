@@ -63,6 +63,7 @@ _WHOLE = frozenset(_DIRECTION["whole"])
 _NEUTRAL = frozenset(_DIRECTION["neutral"])
 _HEADS = frozenset(_DIRECTION["heads"])
 _TOKEN = re.compile(r"[^\W_]+")
+# Where words begin without a sign between them, as in errorRate.
 _CAMEL = re.compile(r"(?<=[a-zа-я0-9])(?=[A-ZА-Я])")
 
 
@@ -94,22 +95,22 @@ def name_tokens(name: str) -> list[str]:
 
 def _kind_of(token: str) -> str | None:
     """Return whether a word is one for what is bad (``lower``) or good (``higher``), None for any other."""
-    for side in ("turned", "lower", "higher"):
-        for stem in _STEMS[side]:
-            if stem in _WHOLE:
-                fits = token in (stem, f"{stem}s")
-            else:
-                fits = token.startswith(stem)
-            if fits:
-                if side == "turned":
-                    return "higher"
-                return side
-    for side in ("turned", "lower", "higher"):
+    # Words that are turned to good come first: `harmless` begins with one for what is bad.
+    sides = {"turned": "higher", "lower": "lower", "higher": "higher"}
+    for side, better in sides.items():
+        if any(_begins_with(token, stem) for stem in _STEMS[side]):
+            return better
+    for side, better in sides.items():
         if any(sign in token for sign in _ANYWHERE[side]):
-            if side == "turned":
-                return "higher"
-            return side
+            return better
     return None
+
+
+def _begins_with(token: str, stem: str) -> bool:
+    """Return whether a word begins with a stem, or is it, where only the whole word counts."""
+    if stem in _WHOLE:
+        return token in (stem, f"{stem}s")
+    return token.startswith(stem)
 
 
 def direction_of_name(name: str) -> Direction | None:
@@ -126,34 +127,44 @@ def direction_of_name(name: str) -> Direction | None:
     >>> direction_of_name("tone_of_voice") is None
     True
     """
-    tokens = name_tokens(name)
-    kinds: list[tuple[str, str]] = []
-    for place, token in enumerate(tokens):
-        kind = _kind_of(token)
-        is_bad = kind == "lower"
-        if is_bad and place and tokens[place - 1] in _BEFORE:
-            kinds = [found for found in kinds if found[0] != tokens[place - 1]]
-            kind = "higher"
-        if place + 1 < len(tokens):
-            following = tokens[place + 1]
-        else:
-            following = ""
-        if is_bad and following in _BEHIND:
-            kind = "higher"
-        if kind and not (kind == "higher" and token in _NEUTRAL and kinds):
-            kinds.append((token, kind))
-    found = {kind for _, kind in kinds}
-    if not found:
+    words = _telling_words(name_tokens(name))
+    if not words:
         return None
-    if len(found) == 2:
-        # The last word is what the name is about: an accuracy of refusals, an error of precision.
-        word, kind = kinds[-1]
-        if word not in _HEADS and kind == "higher":
-            words = " and ".join(repr(word) for word, _ in kinds)
-            return Direction("?", f"the words {words} of its name contradict each other")
-        return Direction(kind, f"{word!r} in its name")
-    word, kind = kinds[0]
-    return Direction(kind, f"{word!r} in its name")
+    if len({word.better for word in words}) == 1:
+        telling = words[0]
+        return Direction(telling.better, f"{telling.token!r} in its name")
+    # The last word is what the name is about: an accuracy of refusals, an error of precision.
+    last = words[-1]
+    if last.token not in _HEADS and last.better == "higher":
+        shown = " and ".join(repr(word.token) for word in words)
+        return Direction("?", f"the words {shown} of its name contradict each other")
+    return Direction(last.better, f"{last.token!r} in its name")
+
+
+class _TellingWord(NamedTuple):
+    """A word of a name that says which end is better, ``higher`` or ``lower``."""
+
+    token: str
+    better: str
+
+
+def _telling_words(tokens: list[str]) -> list[_TellingWord]:
+    """Return the words of a name that say which end is better, as what stands beside them turns it."""
+    words: list[_TellingWord] = []
+    for place, token in enumerate(tokens):
+        better = _kind_of(token)
+        before = tokens[place - 1] if place > 0 else ""
+        behind = tokens[place + 1] if place + 1 < len(tokens) else ""
+        if better == "lower" and before in _BEFORE:
+            # In `correct_refusal` the first word only turns the second, and says nothing by itself.
+            words = [word for word in words if word.token != before]
+            better = "higher"
+        elif better == "lower" and behind in _BEHIND:
+            better = "higher"
+        is_neutral = better == "higher" and token in _NEUTRAL and words
+        if better and not is_neutral:
+            words.append(_TellingWord(token, better))
+    return words
 
 
 class Verdicts(NamedTuple):
@@ -269,11 +280,14 @@ TECHNICAL = re.compile("|".join(WORDS["failed"]["technical"]))
 
 def _failure_pattern() -> re.Pattern[str]:
     """Return the pattern of a cell that begins with a word for a failure."""
-    words = sorted((fold for fold in WORDS["failed"]["words"]), key=len, reverse=True)
+    words = sorted(WORDS["failed"]["words"], key=len, reverse=True)
     failures = "|".join(map(re.escape, words))
     missing = "|".join(map(re.escape, WORDS["failed"]["missing"]))
     # Chinese, Japanese and Korean words have no space behind them.
-    return re.compile(rf"[\[(<]?(?:(?:{failures})(?![a-zà-ÿа-я])|(?:{missing})\s*[:(\-–—,;]+\s*\S)")
+    whole_word = rf"(?:{failures})(?![a-zà-ÿа-я])"
+    # By itself "n/a" is a missing score; with a reason behind it, as in "N/A: timeout", one that failed.
+    with_reason = rf"(?:{missing})\s*[:(\-–—,;]+\s*\S"
+    return re.compile(rf"[\[(<]?(?:{whole_word}|{with_reason})")
 
 
 _FAILURE = _failure_pattern()

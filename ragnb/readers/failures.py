@@ -14,11 +14,11 @@ from ragnb.readers.raw import Lossy, Raw, absent
 NESTED = tomllib.loads(Path(__file__).with_name("nested.toml").read_text(encoding="utf-8"))
 _WORDS = {kind: {*words} for kind, words in NESTED["outcome"].items()}
 _KINDS = {name: kind for kind, names in NESTED["failure"].items() for name in names}
+# Of a column in which some are missing, pandas makes floats.
 _HTTP = re.compile(r"[1-5]\d\d(\.0)?")
 # Words of columns that say when a call was made, or how long it took.
 _TIMES = frozenset(NESTED["times"]["words"])
-# As long as an error is shown.
-_LONGEST = 300
+_LONGEST = 300  # characters of an error that are shown
 
 
 def failure_columns(columns: Collection[str]) -> dict[str, str]:
@@ -57,12 +57,13 @@ def outcomes(
     """
     kinds = failure_columns(columns)
     cells = {name: list(columns[name]) for name in kinds}
-    speaks = [
+    # An error is understood in any words, and its empty cells say that there was none.
+    speaking = [
         name
         for name, kind in kinds.items()
         if kind == "error" or any(_good(cell, kind) is not None for cell in cells[name])
     ]
-    if not speaks:
+    if not speaking:
         return None
     came: list[bool | None] = []
     words: list[str | None] = []
@@ -70,7 +71,7 @@ def outcomes(
         error: str | None = None
         bad: str | None = None
         good = False
-        for name in speaks:
+        for name in speaking:
             kind = kinds[name]
             cell = cells[name][row]
             if kind == "error":
@@ -80,8 +81,8 @@ def outcomes(
             good = good or bool(is_good)
             if is_good is False:
                 bad = _bad(cell, kind, name)
-        there = isinstance(answer, str) and answer.strip() != ""
-        tried_again = error is not None and good and there
+        has_answer = isinstance(answer, str) and answer.strip() != ""
+        tried_again = error is not None and good and has_answer
         failed = bad is not None or (error is not None and not tried_again)
         came.append(not failed)
         words.append(error or bad)
@@ -101,9 +102,9 @@ def tells_if_answered(cells: Sequence[Any], name: str, answers: Sequence[Any]) -
     kind = failure_columns([name]).get(name)
     if kind not in ("ok", "failed"):
         return False
-    lost = [_good(cell, kind) is False for cell in cells]
-    gone = [absent(answer) or not str(answer).strip() for answer in answers]
-    return any(lost) and lost == gone
+    is_false = [_good(cell, kind) is False for cell in cells]
+    lacks_answer = [_is_blank(answer) for answer in answers]
+    return any(is_false) and is_false == lacks_answer
 
 
 def name_log_flag(raw: Raw, report: Lossy) -> None:
@@ -121,20 +122,25 @@ def name_log_flag(raw: Raw, report: Lossy) -> None:
     flags = [name for name, kind in failure_columns(raw.columns).items() if kind == "ok"]
     if len(flags) != 1 or "ok" in raw.columns or "answer" not in raw.columns:
         return
+    # Beside a reference the flag may be a verdict on the answer.
     if "ground_truth_answer" in raw.columns:
         return
-    cells = [_good(cell, "ok") for cell in raw.columns[flags[0]]]
+    flag = flags[0]
+    cells = [_good(cell, "ok") for cell in raw.columns[flag]]
     if None in cells:
         return
     answers = raw.columns["answer"]
-    lost = any(
-        not came and (absent(answer) or not str(answer).strip())
-        for came, answer in zip(cells, answers, strict=True)
+    lost_answer = any(
+        not came and _is_blank(answer) for came, answer in zip(cells, answers, strict=True)
     )
-    timed = any({*plain(name).split("_")} & _TIMES for name in raw.columns)
-    if lost or timed:
-        raw.columns[flags[0]] = cells
-        rename_columns(raw, {flags[0]: "ok"}, report)
+    has_times = any({*plain(name).split("_")} & _TIMES for name in raw.columns)
+    if lost_answer or has_times:
+        raw.columns[flag] = cells
+        rename_columns(raw, {flag: "ok"}, report)
+
+
+def _is_blank(answer: Any) -> bool:
+    return absent(answer) or not str(answer).strip()
 
 
 def error_words(
@@ -147,16 +153,18 @@ def error_words(
     >>> error_words({"error": ["none", "timeout"]}, ["error"], 1)
     'timeout'
     """
-    found = (_error(columns[name][row], name) for name in names)
-    return next(filter(None, found), None)
+    errors = (_error(columns[name][row], name) for name in names)
+    return next(filter(None, errors), None)
 
 
 def _error(cell: Any, name: str) -> str | None:
+    """Return the words of a cell in a column of errors, the column's name for a flag; None for no error."""
     if cell is True:
         return name
     if absent(cell) or str(cell).strip().casefold() in _WORDS["none"]:
         return None
     if isinstance(cell, Mapping):
+        # An object without any of these is shown whole.
         message = next((cell[key] for key in ("message", "type", "code") if cell.get(key)), cell)
         return str(message)[:_LONGEST]
     return str(cell).strip()[:_LONGEST]
@@ -195,6 +203,7 @@ def _good(cell: Any, kind: str) -> bool | None:
 
 
 def _bad(cell: Any, kind: str, name: str) -> str:
+    """Return the words for what went wrong: the name of a flag, and of a status or a reason also its value."""
     if kind in ("ok", "failed"):
         return name
     return f"{name} {str(cell).strip()[:_LONGEST]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ragnb.errors import MissingExtraError, RagnbError, place
 from ragnb.readers.raw import Lossy, Raw
@@ -34,9 +34,11 @@ def told_in_words(file: object = None) -> Iterator[None]:
     try:
         yield
     except RagnbError as error:
-        if len(str(error)) <= 10 * LONGEST_MESSAGE:
+        # Our own message may quote names of a damaged file, which are as long as they like.
+        longest = 10 * LONGEST_MESSAGE
+        if len(str(error)) <= longest:
             raise
-        raise RagnbError(_cut(error, 10 * LONGEST_MESSAGE)) from None
+        raise RagnbError(_cut(error, longest)) from None
     except (OSError, MissingExtraError):
         raise  # the file itself: missing, not permitted; or the package that reads it
     except MemoryError:
@@ -52,10 +54,10 @@ def told_in_words(file: object = None) -> Iterator[None]:
 
 def _cut(error: BaseException, longest: int) -> str:
     """Return what an error says in at most so many characters."""
-    said = str(error)
-    if len(said) <= longest:
-        return said
-    return f"{said[: longest - 1]}…"
+    message = str(error)
+    if len(message) <= longest:
+        return message
+    return f"{message[: longest - 1]}…"
 
 
 def record_by_record(
@@ -91,29 +93,38 @@ def record_by_record(
     rows = range(len(raw))
     lost = Lossy()
     try:
-        whole, detail, said = _tried(raw, rows, read)
+        reading = _read_rows(raw, rows, read)
     except _NO_DAMAGE:
         raise
     except Exception as error:
         damage = _damaged(raw, rows, read)
+        # Where every record is damaged, or none of them alone, what is wrong is not the records.
         if not 0 < len(damage) < len(raw):
             raise error
         part = replace(raw, columns=dict(raw.columns))
         part.lose(damage, damage, lost)
-        whole, detail, said = _tried(part, range(len(part)), read)
-    report.rows += [*lost.rows, *said.rows]
-    damaged = lost.damaged + said.damaged
+        reading = _read_rows(part, range(len(part)), read)
+    report.rows += [*lost.rows, *reading.report.rows]
+    damaged = lost.damaged + reading.report.damaged
     if damaged:
         report.damaged += damaged
         origin["rows"] = len(raw) - damaged
         origin["damaged"] = report.damaged
-    return whole, detail
+    return reading.table, reading.detail
 
 
-def _tried(
+class _RowsRead(NamedTuple, Generic[Told]):
+    """A table as it is read, what its reader returns, and what it reports."""
+
+    table: Raw
+    detail: Told
+    report: Lossy
+
+
+def _read_rows(
     raw: Raw, rows: Sequence[int], read: Callable[[Raw, Lossy], Told]
-) -> tuple[Raw, Told, Lossy]:
-    """Read some rows of a table in a copy of their own."""
+) -> _RowsRead[Told]:
+    """Read some rows of a table in a copy of their own, and report apart: the reading may break half-way."""
     part = replace(
         raw,
         columns=dict(raw.columns),
@@ -125,14 +136,15 @@ def _tried(
     )
     if len(rows) < len(raw):
         part.keep(rows)
-    said = Lossy()
-    return part, read(part, said), said
+    report = Lossy()
+    detail = read(part, report)
+    return _RowsRead(part, detail, report)
 
 
 def _damaged(raw: Raw, rows: Sequence[int], read: Callable[[Raw, Lossy], Told]) -> dict[int, str]:
     """Return the rows that cannot be read alone, and why; halves that can be read are not looked into."""
     try:
-        _tried(raw, rows, read)
+        _read_rows(raw, rows, read)
     except RagnbError:
         if len(rows) > 1:
             return _halves(raw, rows, read)

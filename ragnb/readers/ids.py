@@ -10,6 +10,8 @@ from ragnb.schema import CASE_COLUMNS, METRICS
 _IDS = ROW_WORDS["ids"]
 _ID_ENDS = {plain(word) for word in _IDS["ends"]}
 _RANKED_IDS = [plain(word) for word in (*_IDS["question"], *_IDS["passage"])]
+_PASSAGE_IDS = {plain(word) for word in _IDS["passage"]}
+# Names that any row may have: ids only where they repeat as questions do.
 _WEAK_IDS = {plain(word) for word in _IDS["weak"]}
 
 
@@ -19,11 +21,15 @@ def identify(raw: Raw, report: Lossy) -> None:
     An ``id`` that only numbers rows makes way for the id of a question that repeats.
     """
     size = len(raw)
-    named = [name for name in raw.columns if plain(name) in _RANKED_IDS]
+    named = [
+        name
+        for name in raw.columns
+        if plain(name) in _RANKED_IDS and name not in CASE_COLUMNS and raw.is_plain(name)
+    ]
     named.sort(key=lambda name: _RANKED_IDS.index(plain(name)))
-    named = [name for name in named if name not in CASE_COLUMNS and raw.is_plain(name)]
-    passages = {plain(word) for word in _IDS["passage"]}
+    has_questions = "question" in raw.columns
     if "sample_id" in raw.columns:
+        # Where it repeats, it is that of questions.
         if raw.distinct("sample_id") < size:
             return
         repeated = [
@@ -31,22 +37,21 @@ def identify(raw: Raw, report: Lossy) -> None:
             for name in named
             if plain(name) not in _WEAK_IDS and _repeats_as_questions(raw, name)
         ]
-        if repeated and "row_id" not in raw.columns and "question" not in raw.columns:
+        if repeated and "row_id" not in raw.columns and not has_questions:
             free_sample_id(raw, report)
             rename_columns(raw, {repeated[0]: "sample_id"}, report)
         return
-    asked = "question" in raw.columns
-    if asked:
-        ends = []
-    else:
+    # Any name that ends as an id may be that of a question, where nothing else tells the questions apart.
+    ends: list[str] = []
+    if not has_questions:
         ends = [name for name in raw.columns if _ends_as_id(name)]
     for name in dict.fromkeys([*named, *ends]):
-        if plain(name) in passages and asked:
+        if plain(name) in _PASSAGE_IDS and has_questions:
             continue
         weak = plain(name) in _WEAK_IDS
         differs = not weak and raw.distinct(name) == size
-        together = not weak and asked and _goes_with(raw, name)
-        if differs or together or _repeats_as_questions(raw, name):
+        is_of_questions = not weak and has_questions and _goes_with(raw, name)
+        if differs or is_of_questions or _repeats_as_questions(raw, name):
             rename_columns(raw, {name: "sample_id"}, report)
             if differs:
                 evidence = "differs in each row"
@@ -57,6 +62,7 @@ def identify(raw: Raw, report: Lossy) -> None:
 
 
 def _ends_as_id(name: str) -> bool:
+    """Return whether a name that has no other meaning ends with a word for an id, behind another word."""
     words = plain(name).split("_")
     ours = name in CASE_COLUMNS or name in METRICS or "__" in name
     return not ours and words[-1] in _ID_ENDS and owner_rank(name) is None and len(words) > 1
@@ -71,13 +77,15 @@ def _repeats_as_questions(raw: Raw, name: str) -> bool:
     owners = [other for other in raw.columns if owner_rank(other) is not None and other != name]
     for owner in owners:
         systems = raw.distinct(owner)
-        apart = raw.distinct(name, owner) == size
-        if systems > 1 and apart and 2 * size >= values * systems:
+        once_each = raw.distinct(name, owner) == size
+        # Some systems may lack questions, but at least half of all pairs are there.
+        mostly_complete = 2 * size >= values * systems
+        if systems > 1 and once_each and mostly_complete:
             return True
     return False
 
 
 def _goes_with(raw: Raw, name: str) -> bool:
     """Return whether ids and questions go together, one for one."""
-    both = raw.distinct("question", name)
-    return both == raw.distinct(name) == raw.distinct("question")
+    n_pairs = raw.distinct("question", name)
+    return n_pairs == raw.distinct(name) == raw.distinct("question")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -74,33 +75,35 @@ def count_cells(cells: Values) -> tuple[Cells, dict[str, str]]:
     if isinstance(cells, pd.Series) and not is_text(cells):
         return Cells(int(cells.notna().sum()), 0, 0, 0), {}
     kinds: dict[str, str] = {}
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for cell in cells:
         if isinstance(cell, str):
+            # Texts of a metric are few and repeat: each is looked at once.
             kind = kinds.get(cell)
             if kind is None:
-                kind = kinds[cell] = kind_of_cell(cell)
+                kind = kind_of_cell(cell)
+                kinds[cell] = kind
         else:
             kind = kind_of_cell(cell)
-        counts[kind] = counts.get(kind, 0) + 1
-    found = Cells(
-        counts.get("number", 0),
-        counts.get("failure", 0),
-        counts.get("verdict", 0),
-        counts.get("other", 0) + counts.get("odd", 0),
+        counts[kind] += 1
+    cell_counts = Cells(
+        numbers=counts["number"],
+        failures=counts["failure"],
+        verdicts=counts["verdict"],
+        others=counts["other"] + counts["odd"],
     )
-    return found, kinds
+    return cell_counts, kinds
 
 
 def set_failed(raw: Raw, metric: str, reasons: Mapping[int, str]) -> None:
     """Set the status of some rows of a metric to ``failed``, with the reason, and clear their cells."""
-    size = len(raw)
     cells = list(raw.columns[metric])
     status = list(raw.cells(f"{metric}__status"))
-    reason = list(raw.cells(f"{metric}__reason")) if size else []
+    reason = list(raw.cells(f"{metric}__reason"))
     for row, why in reasons.items():
         cells[row] = None
         status[row] = "failed"
+        # What the tool gave as the reason says more than a word in the cell.
         if is_blank(reason[row]):
             reason[row] = why[:LONGEST_REASON]
     raw.columns[metric] = cells
@@ -111,18 +114,17 @@ def set_failed(raw: Raw, metric: str, reasons: Mapping[int, str]) -> None:
 def set_skipped(raw: Raw, metric: str, statuses: Sequence[Any], report: Lossy) -> None:
     """Make blank cells of a metric ``not_applicable`` where a status says that they were skipped."""
     cells = raw.columns.get(metric, ())
-    before = raw.cells(f"{metric}__status")
+    new_status = list(raw.cells(f"{metric}__status"))
     skipped = [
         row
         for row, (cell, status) in enumerate(zip(cells, statuses, strict=False))
-        if is_blank(cell) and is_blank(before[row]) and fold_word(str(status)) in _SKIPPED
+        if is_blank(cell) and is_blank(new_status[row]) and fold_word(str(status)) in _SKIPPED
     ]
     if not skipped:
         return
-    status = list(before)
     for row in skipped:
-        status[row] = "not_applicable"
-    raw.columns[f"{metric}__status"] = status
+        new_status[row] = "not_applicable"
+    raw.columns[f"{metric}__status"] = new_status
     report.add(
         "mapped", metric, "not applicable: its status says that it was skipped", len(skipped)
     )
@@ -144,6 +146,7 @@ def pass_of(cell: Any) -> bool | None:
 
 
 def is_blank(cell: Any) -> bool:
+    """Whether a cell of a metric holds nothing, or a word for nothing, such as ``-``."""
     if absent(cell):
         return True
     return isinstance(cell, str) and cell.strip().casefold() in NO_NUMBER
@@ -162,6 +165,7 @@ def as_number(cell: Any) -> float | None:
     if isinstance(cell, Real | Decimal | np.bool_):
         return float(cell)
     if isinstance(cell, str) and is_number_text(cell.strip().casefold()):
+        # A percentage stays as it is written: 87% is 87, and the scale of its metric says how much that is.
         text = cell.strip().replace(",", ".").rstrip("% ")
         return float(text)
     return None

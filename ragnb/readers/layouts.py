@@ -23,6 +23,7 @@ from ragnb.readers.tools.mlflow import read_mlflow
 from ragnb.readers.tools.promptfoo import read_promptfoo, read_promptfoo_csv
 from ragnb.readers.tools.trulens import read_trulens
 
+# The attributes of the result object of ragas, which is no table.
 _DUMPED = {"scores", "dataset", "binary_columns"}
 
 
@@ -38,11 +39,16 @@ def sniff(tool: str, columns: Set[str]) -> bool:
     >>> sniff("long", {"sample_id", "metric", "score"}), sniff("long", {"metric", "score"})
     (True, False)
     """
-    rows = TOOLS[tool]["known_by"]
-    known = any(
-        all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in rows
-    )
-    return known and _FITS.get(tool, bool)(columns)
+    alternatives = TOOLS[tool]["known_by"]  # each a list of patterns, all of which fit a column
+    if not any(_has_all(columns, patterns) for patterns in alternatives):
+        return False
+    fits = _FITS.get(tool, bool)
+    return fits(columns)
+
+
+def _has_all(columns: Set[str], patterns: Iterable[str]) -> bool:
+    """Return whether each pattern fits the name of a column."""
+    return all(any(fnmatchcase(name, pattern) for name in columns) for pattern in patterns)
 
 
 def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
@@ -54,9 +60,8 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
             "samples; save result.to_pandas() instead"
         )
     if "..." in columns:
-        report.add(
-            "left_out", "...", "columns that a printed table elides", len(raw.columns.pop("..."))
-        )
+        elided = raw.columns.pop("...")
+        report.add("left_out", "...", "columns that a printed table elides", len(elided))
     layout = next((tool for tool in tools if sniff(tool, columns)), "table")
     raw.rename(TOOLS.get(layout, {}).get("names", {}), report)
     if layout in _READ:
@@ -96,4 +101,5 @@ _READ = {
     "phoenix_evals": read_phoenix,
     "promptfoo_csv": read_promptfoo_csv,
 }
+# What the names of columns alone do not tell by patterns.
 _FITS = {"haystack": lambda columns: len(systems_beside(columns)) > 1, "long": is_long}

@@ -46,15 +46,20 @@ def parse_list(text: str) -> list[Any] | None:
 
 def plain_texts(text: str) -> list[str] | None:
     """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
-    escaped = "\\" in text
-    words = _PLAIN.findall(text)
-    if not words or f"[{', '.join(words)}]" != text or "\n" in text or "\r" in text or "\0" in text:
+    words = _PLAIN.findall(text)  # in their quotes
+    if not words or f"[{', '.join(words)}]" != text:
         return None
-    if not escaped:
+    # Neither JSON nor Python has these in a quoted text.
+    if "\n" in text or "\r" in text or "\0" in text:
+        return None
+    if "\\" not in text:
         return [word[1:-1] for word in words]
+    # What begins with " may be JSON, whose escapes are not Python's: "\/" is one, and in it two surrogates are one
+    # character.
     if text[1] == '"' or _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     with suppress(UnicodeError):
+        # `unicode_escape` reads bytes as Latin-1: what is beyond becomes an escape of its own first.
         return [
             word[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
             for word in words
@@ -64,12 +69,16 @@ def plain_texts(text: str) -> list[str] | None:
 
 def _parse_python(text: str) -> Any:
     """Return the value of a Python literal, None where it is none; texts without commas are a printed array."""
+    # Without the pairs of backslashes: the second of one does not begin an escape.
     if _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return None
-    if _GLUED.search(text) and not _STRING.sub("", text[1:-1]).strip():
-        return [ast.literal_eval(word) for word in _STRING.findall(text)]
+    # Python joins texts without a comma between them, and so NumPy prints an array.
+    if _GLUED.search(text):
+        between_texts = _STRING.sub("", text[1:-1]).strip()
+        if not between_texts:
+            return [ast.literal_eval(word) for word in _STRING.findall(text)]
     return value
