@@ -92,8 +92,9 @@ def joined(cell: Any) -> UnnestedCell:
         return UnnestedCell(cell, "")
     if not texts:
         return UnnestedCell(None, "")
-    # A list of one text loses nothing.
-    return UnnestedCell("\n".join(texts), "mapped" if len(texts) > 1 else "")
+    if len(texts) == 1:  # which is that text to the letter, and needs no report
+        return UnnestedCell(texts[0], "")
+    return UnnestedCell("\n".join(texts), "mapped")
 
 
 def last_turn(cell: Any) -> UnnestedCell:

@@ -48,6 +48,7 @@ _ZIPPED = {
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 _HEAD = 1 << 16  # bytes at an end of a file, where its format shows
+# What `zipfile` and what unpacks for it raise; RuntimeError of a member that needs a password.
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
 
@@ -161,7 +162,7 @@ class Document:
 
 def _is_surely_utf8(data: bytes) -> bool:
     """Whether bytes are UTF-8 with a character of three bytes, which no text of another encoding is by chance."""
-    # UTF-16 is full of zeros; those bytes of UTF-8 may be part of it.
+    # Text in UTF-16 may be legal UTF-8, with a zero beside each plain letter.
     if b"\0" in data:
         return False
     try:

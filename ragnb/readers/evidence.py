@@ -273,7 +273,7 @@ def is_success_column(column: str) -> bool:
 def _texts_of(raw: Raw, column: str) -> dict[int, str]:
     """Return the rows in which a column says something; numbers and flags other than true say nothing."""
     cells = raw.columns[column]
-    # A series of flags or numbers has no texts, and is quicker looked through as one.
+    # A series of flags or numbers has no texts.
     if isinstance(cells, pd.Series) and not is_text(cells):
         return {row: f"{column}: true" for row, cell in enumerate(cells) if cell is True}
     texts: dict[int, str] = {}

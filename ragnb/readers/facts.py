@@ -57,11 +57,13 @@ WORDS = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding=
 _DIRECTION = WORDS["direction"]
 _STEMS = {side: tuple(_DIRECTION[side]) for side in ("lower", "higher", "turned")}
 _ANYWHERE = {side: tuple(_DIRECTION[f"{side}_anywhere"]) for side in ("lower", "higher", "turned")}
-_BEFORE = frozenset(_DIRECTION["before"])
-_BEHIND = frozenset(_DIRECTION["behind"])
-_WHOLE = frozenset(_DIRECTION["whole"])
-_NEUTRAL = frozenset(_DIRECTION["neutral"])
-_HEADS = frozenset(_DIRECTION["heads"])
+_BEFORE = frozenset(_DIRECTION["before"])  # turn the word behind them: non_toxic
+_BEHIND = frozenset(_DIRECTION["behind"])  # turn the word before them: error_free
+_WHOLE = frozenset(_DIRECTION["whole"])  # stems that count only as a whole word
+_NEUTRAL = frozenset(_DIRECTION["neutral"])  # say nothing behind another word: toxicity_score
+_HEADS = frozenset(
+    _DIRECTION["heads"]
+)  # what a name is about that ends with them: refusal_accuracy
 _TOKEN = re.compile(r"[^\W_]+")
 # Where words begin without a sign between them, as in errorRate.
 _CAMEL = re.compile(r"(?<=[a-zа-я0-9])(?=[A-ZА-Я])")

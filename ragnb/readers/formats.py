@@ -93,6 +93,7 @@ class Format:
     read: Callable[[Document, Lossy, bool], Raw]
 
 
+# Of the separators that a table may have, that of its name comes first.
 FORMATS: tuple[Format, ...] = (
     Format("csv", (".csv",), partial(separated, ",;\t|")),
     Format("tsv", (".tsv", ".tab"), partial(separated, "\t,;|")),

@@ -36,13 +36,16 @@ BLOCK = 1 << 24  # bytes of the lines whose records are yielded together: 16 MB
 # A bad line may be 16 MB of braces: only its first bytes and places are searched for further records.
 _LOOKED_AT = 1 << 20  # bytes
 _MOST_PLACES = 100
+# The first key of a line, with which the other records of the file most likely begin, too.
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
+# A key, a text that is none, or a brace: texts are matched so that what looks like a key in them is skipped.
 _TOKEN = re.compile(
     r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL
 )
 # Only an escape of \ud800 … \udfff can become a lone surrogate: bytes of one are no UTF-8.
 _SURROGATE = re.compile(rb"\\u[dD]")
 _REPLACED = "records with lone surrogates, replaced by U+FFFD"
+# What the records, or the columns, of samples have one of.
 _SAMPLE = {"question", "answer"}
 
 # Files of tools without results, by a key of theirs: what they are, and where the results are.
@@ -388,25 +391,23 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
     if isinstance(rows, list) and isinstance(value.get("schema"), dict):
         # pandas, ``orient="table"``: a single index is no column of the frame it was, levels of one may be.
         index = value["schema"].get("primaryKey")
-        records = []
+        rows_without_index = []
         for row in rows:
             if isinstance(row, dict):
                 row = {name: cell for name, cell in row.items() if [name] != index}
-            records.append(row)
-        return records
+            rows_without_index.append(row)
+        return rows_without_index
     for sign, (what, step) in NO_RESULTS.items():
         # The file with the results holds the link, too.
         if sign in value and "testRunData" not in value:
             raise RagnbError(f"{place(document.path)}is {what} and has no samples; {step}")
-    held: Any = value
+    # Inspect writes a log as an archive or as JSON.
     if isinstance(value.get("eval"), dict) and isinstance(value.get("samples"), list):
-        held = of_inspect(value, value["samples"], report)
-    if not isinstance(held, dict):
-        return held
+        return of_inspect(value, value["samples"], report)
     damaged = list[_DamagedList]()
-    records = _records_in(document, _without_damage(held, damaged), report)
+    records = _records_in(document, _without_damage(value, damaged), report)
     if records is None:
-        return _columns_by_section(held) or held
+        return _columns_by_section(value) or value
     # Records are found in lists without damage; `_records_only` counts it in the list as it was given.
     for one in damaged:
         if one.records is records:
@@ -509,10 +510,8 @@ def _columns_by_section(value: Mapping[str, Any]) -> dict[str, list[Any]] | None
     sections = [section for section in value.values() if isinstance(section, dict)]
     for section in sections:
         for name, cell in section.items():
-            if isinstance(cell, dict):
-                lists = [part for part in cell.values() if isinstance(part, list)]
-            else:
-                lists = [cell] if isinstance(cell, list) else []
+            parts = cell.values() if isinstance(cell, dict) else [cell]
+            lists = [part for part in parts if isinstance(part, list)]
             if len(lists) != 1 or name in columns:
                 return None
             columns[name] = lists[0]

@@ -48,6 +48,7 @@ def kind_of_cell(cell: Any) -> str:
     """
     if absent(cell):
         return "blank"
+    # Neither a Decimal nor a flag of NumPy is a Real.
     if isinstance(cell, Real | Decimal | np.bool_):
         return "number"
     if not isinstance(cell, str):
