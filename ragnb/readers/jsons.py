@@ -109,12 +109,9 @@ class _BadLine(NamedTuple):
     why: str
 
 
-class _Line(NamedTuple):
-    """What a line holds: a record, in which lone surrogates may be replaced, or else why there is none."""
-
-    record: dict[str, Any] | None
-    why: str
-    replaced: bool
+# What a line holds: a record, or None and why there is none, and whether lone surrogates in it were replaced. No
+# NamedTuple, which for each of a million lines takes a tenth of the time of their reading.
+_Line = tuple[dict[str, Any] | None, str, bool]
 
 
 def record_blocks(
@@ -138,14 +135,14 @@ def record_blocks(
     block_size = 0  # bytes
     for number, line in _lines(document):
         try:
-            parsed = _record(line)
+            record, why, was_replaced = _record(line)
         except _Twice:
             raise _second_of_two(document, (line or b"").decode(), number) from None
-        if line is not None and parsed.record is not None:
+        if line is not None and record is not None:
             numbers.append(number)
-            records.append(parsed.record)
+            records.append(record)
             good += 1
-            replaced += parsed.replaced
+            replaced += was_replaced
             block_size += len(line)
             if block_size > BLOCK:
                 yield numbers, records
@@ -154,7 +151,6 @@ def record_blocks(
                 records = []
                 block_size = 0
             continue
-        why = parsed.why
         if strict:
             raise RagnbError(f"{place(document.path, number)}{why}, expected one JSON object")
         held = 1 if line is None else records_in(line)
@@ -197,9 +193,9 @@ def first_records(document: Document, most: int) -> list[dict[str, Any]]:
     # A key twice ends the look ahead; the reading of the whole file refuses it with its place.
     with suppress(_Twice):
         for _, line in islice(_lines(document), most):
-            parsed = _record(line)
-            if parsed.record is not None:
-                records.append(parsed.record)
+            record, _, _ = _record(line)
+            if record is not None:
+                records.append(record)
     return records
 
 
@@ -247,14 +243,14 @@ def _record(line: bytes | None) -> _Line:
     if not isinstance(value, dict):
         return _no_record(f"found {type(value).__name__}")
     if not _SURROGATE.search(line):
-        return _Line(value, "", False)
+        return value, "", False
     # An escape may also be half of a pair, such as that of an emoji, which stays.
     cleaned = clean_text(value)
-    return _Line(cleaned, "", cleaned != value)
+    return cleaned, "", cleaned != value
 
 
 def _no_record(why: str) -> _Line:
-    return _Line(None, why, False)
+    return None, why, False
 
 
 def records_in(line: bytes) -> int:
