@@ -87,10 +87,11 @@ class Store(AbstractContextManager["Store"]):
     def __init__(self, path: str | Path | None, *, lease: float = 60.0, new: bool = True) -> None:
         self.path = Path(path) if path is not None else None
         self.lease = lease
+        # The random part tells apart two stores that one process has open. `_holder` reads this text.
         self._owner = json.dumps([_place(), os.getpid(), None, uuid.uuid4().hex, time.time()])
-        # Of holders: the last sign of life, and until when it counts
-        self._signs: dict[str, tuple[tuple[float, int], float]] = {}
-        self.taken_over: list[str] = []  # of whom, for the run to tell
+        self._signs: dict[str, _Sign] = {}  # by owner, the latest
+        self.taken_over: list[str] = []  # sentences that say of whom, for the run to warn with
+        # Reentrant, because what writes also asks: `plan` looks up cells within its transaction.
         self._lock = threading.RLock()
         with in_words(self.path):
             self._file = open_store(self.path, lease, new)
@@ -104,7 +105,8 @@ class Store(AbstractContextManager["Store"]):
             self._file.close()
 
     def __repr__(self) -> str:
-        return f"Store({str(self.path) if self.path else None!r})"
+        path = str(self.path) if self.path else None
+        return f"Store({path!r})"
 
     def _query(self, query: str, **values: Any) -> list[Any]:
         with self._lock, in_words(self.path):
@@ -115,18 +117,20 @@ class Store(AbstractContextManager["Store"]):
         """Write all or nothing; when the block has ended, what it wrote survives a crash."""
         with self._lock, in_words(self.path):
             try:
+                # A transaction that began with reading and then writes would fail at once where another process
+                # has written in between (SQLITE_BUSY_SNAPSHOT); one that takes the lock first waits for it.
                 self._file.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
                 if not is_busy(error):
                     raise
                 # One of the holders of cells must be the writer; readers need no lock.
-                writers = (
-                    " or ".join(str(holder) for holder, *_ in self.holders()) or "another process"
-                )
+                holders = " or ".join(str(claim.holder) for claim in self.holders())
+                writers = holders or "another process"
                 raise RagnbError(
                     f"{self.path}: {writers} has been writing to this store for {self.lease:g} s; "
                     "stop it, then run the same again"
                 ) from None
+            # Commits at the end of the block, or rolls back what it wrote if it raises.
             with self._file:
                 yield self._file
 
@@ -143,24 +147,35 @@ class Store(AbstractContextManager["Store"]):
         run = digest(canonical([cell.key for cell in cells]))[:8]
         text = canonical(without_secrets(dict(about or {})))
         with self._writing() as file:
+            # None for a name or an `about` that is not given: the query then keeps the one of the store.
             known = {"run": run, "name": _clean(name) or None, "about": about and text}
-            if file.execute(PARTS["again"], known).rowcount:
+            is_known = file.execute(PARTS["again"], known).rowcount
+            if is_known:
                 return run
             insert(file, "runs", [(run, _now(), text, _clean(name))])
-            fresh = self._without(cells, "SELECT key FROM cells")
+            new_cells = self._without(cells, "SELECT key FROM cells")
             insert(
                 file,
                 "cells",
-                ((key, _clean(c.model), canonical(c.about)) for key, c in fresh.items()),
+                (
+                    (key, _clean(cell.model), canonical(cell.about))
+                    for key, cell in new_cells.items()
+                ),
             )
-            insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
+            insert(
+                file,
+                "plan",
+                ((run, n, cell.key, _clean(cell.cluster)) for n, cell in enumerate(cells)),
+            )
         return run
 
     def _without(self, cells: Iterable[Cell], query: str) -> dict[str, Cell]:
-        left = {cell.key: cell for cell in cells}
-        among = f"{query} WHERE key IN (SELECT value FROM json_each(:keys))"
-        there = {key for (key,) in self._query(among, keys=json.dumps([*left]))}
-        return {key: cell for key, cell in left.items() if key not in there}
+        """Return cells by key, but for those whose keys a query selects; it must end where WHERE may follow."""
+        by_key = {cell.key: cell for cell in cells}
+        # The keys go as one JSON text, as SQLite limits how many values a statement may be given.
+        selected = f"{query} WHERE key IN (SELECT value FROM json_each(:keys))"
+        excluded = {key for (key,) in self._query(selected, keys=json.dumps([*by_key]))}
+        return {key: cell for key, cell in by_key.items() if key not in excluded}
 
     def pending(self, cells: Iterable[Cell]) -> dict[str, Cell]:
         """Return those cells, by key, that need work: neither ``ok`` nor ``not_applicable`` in any run."""
@@ -180,13 +195,12 @@ class Store(AbstractContextManager["Store"]):
         What has been done meanwhile, or has failed since `mark`, is neither. A claimed cell is ours until `put`
         or `release`.
         """
+        # Looking and claiming are one transaction: else two processes may see a cell unclaimed, and both pay.
         with self._writing() as file:
-            file.executemany(
-                "DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)]
-            )
-            owners = dict(
-                file.execute(PARTS["open"], {"keys": json.dumps(keys), "mark": mark}).fetchall()
-            )
+            expired = [[owner] for owner in self._dead(file)]
+            file.executemany("DELETE FROM claims WHERE owner = ?", expired)
+            asked = {"keys": json.dumps(keys), "mark": mark}
+            owners = dict(file.execute(PARTS["open"], asked).fetchall())
             claimed = {key for key, owner in owners.items() if owner is None}
             claims = [(key, self._owner, time.time() + self.lease) for key in claimed]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
@@ -198,23 +212,27 @@ class Store(AbstractContextManager["Store"]):
         A claim's date is of its holder's clock, which may differ from ours, and both may be set while we wait. So
         it says only how long to wait from the moment when we first saw it, at most one lease.
         """
-        now = time.monotonic()
+        now = time.monotonic()  # which no setting of the clock changes
         for owner, n, until in file.execute(_CLAIMS):
             holder = _holder(owner)
-            sign = (until, n)
-            left = until - time.time()
-            if owner not in self._signs or self._signs[owner][0] != sign:
-                self._signs[owner] = sign, now + min(left, self.lease)
-            if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
+            seconds_left = until - time.time()
+            known = self._signs.get(owner)
+            # A holder that renews its claims, takes further ones or finishes a cell changes one of these two.
+            if known is None or (known.until, known.cells) != (until, n):
+                known = _Sign(until, n, now + min(seconds_left, self.lease))
+                self._signs[owner] = known
+            is_silent = owner != self._owner and now >= known.counts_until
+            if holder.is_gone or is_silent:
                 yield owner
-                if left > 0 and not holder.is_gone:
+                # Of a process that has ended, or whose date is over, nobody needs to be told.
+                if seconds_left > 0 and not holder.is_gone:
                     self.taken_over.append(
                         f"{holder} showed no activity; its {n} cells are taken over"
                     )
 
-    def holders(self) -> list[tuple[_Holder, int, float]]:
+    def holders(self) -> list[_Claims]:
         """Return who has claimed cells, how many, and until when."""
-        return [(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
+        return [_Claims(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
 
     def claims(self) -> pd.DataFrame:
         """Return the processes that have claimed cells.
@@ -225,10 +243,10 @@ class Store(AbstractContextManager["Store"]):
             One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
             does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
         """
-        rows = [
-            (who.process, who.host, n, date_of(who.since), date_of(until))
-            for who, n, until in self.holders()
-        ]
+        rows = []
+        for holder, n, until in self.holders():
+            since = date_of(holder.since)
+            rows.append((holder.process, holder.host, n, since, date_of(until)))
         return pd.DataFrame(rows, columns=PARTS["frames"]["claims"], dtype=object)
 
     def renew(self) -> None:
@@ -266,53 +284,55 @@ class Store(AbstractContextManager["Store"]):
             For a cell that no run has planned, and where the disk refuses.
         """
         with self._writing() as file:
-            file.executemany(
-                "UPDATE calls SET key = NULL WHERE id = ?", [[number] for number in refused]
-            )
+            # Without its key no request finds the call; the row stays.
+            numbers = [[number] for number in refused]
+            file.executemany("UPDATE calls SET key = NULL WHERE id = ?", numbers)
             return [self._put(file, item) for item in items]
 
     def _put(self, file: sqlite3.Connection, item: Call | tuple[Cell, Outcome]) -> int:
+        """Write one call or outcome, and return its number."""
         if isinstance(item, Call):
-            row = (
-                _text(item.reply),
-                item.tag,
-                item.tokens_in,
-                item.tokens_out,
-                float(item.seconds),
-                _now(),
-                item.key,
-            )
-            return insert(file, "calls", [row])
-        cell, outcome = item
+            return self._put_call(file, item)
+        return self._put_outcome(file, *item)
+
+    def _put_call(self, file: sqlite3.Connection, call: Call) -> int:
+        row = (
+            _text(call.reply),
+            call.tag,
+            call.tokens_in,
+            call.tokens_out,
+            # The column would make a float of a whole number, and the checksum of the row would not fit any more.
+            float(call.seconds),
+            _now(),
+            call.key,
+        )
+        return insert(file, "calls", [row])
+
+    def _put_outcome(self, file: sqlite3.Connection, cell: Cell, outcome: Outcome) -> int:
         if not file.execute("SELECT 1 FROM cells WHERE key = ?", [cell.key]).fetchone():
             raise RagnbError(
                 f"cell {cell.sample_id!r}, {cell.what!r} belongs to no run; plan it first"
             )
+        # In the transaction that writes its outcome: the cell is never open and unclaimed in between.
         file.execute("DELETE FROM claims WHERE key = ? AND owner = ?", [cell.key, self._owner])
-        return insert(
-            file,
-            "attempts",
-            [
-                (
-                    cell.key,
-                    outcome.status,
-                    None if outcome.value is None else canonical(outcome.value),
-                    _clean(outcome.reason),
-                    _text(list(outcome.replies)),
-                    outcome.calls,
-                    outcome.tokens_in,
-                    outcome.tokens_out,
-                    float(outcome.seconds),
-                    _now(),
-                )
-            ],
+        row = (
+            cell.key,
+            outcome.status,
+            None if outcome.value is None else canonical(outcome.value),
+            _clean(outcome.reason),
+            _text(list(outcome.replies)),
+            outcome.calls,
+            outcome.tokens_in,
+            outcome.tokens_out,
+            float(outcome.seconds),  # as of a call
+            _now(),
         )
+        return insert(file, "attempts", [row])
 
     def get(self, key: str) -> tuple[int, Call] | None:
         """Return the number and the latest call of a key that has a reply; None where there is none yet."""
-        query = PARTS["call"]
-        for number, reply, *more in self._query(query, key=key):
-            return number, Call(key, json.loads(reply), *more)
+        for number, reply, *rest in self._query(PARTS["call"], key=key):
+            return number, Call(key, json.loads(reply), *rest)
         return None
 
     # Frames
@@ -320,9 +340,10 @@ class Store(AbstractContextManager["Store"]):
     def named(self, start: str) -> str:
         """Return the one run whose id begins so; every method that takes a run takes the beginning of its id."""
         names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
-        if len(fits := [name for name in names if name.startswith(start)]) != 1:
-            raise unknown("run", start, fits or names)
-        return str(fits[0])
+        matching = [name for name in names if name.startswith(start)]
+        if len(matching) != 1:
+            raise unknown("run", start, matching or names)
+        return str(matching[0])
 
     def frame(self, run: str, *, attempts: Literal["latest", "all"] = "latest") -> pd.DataFrame:
         """Return the current state of a run, one row per cell, in the order of its plan.
@@ -342,19 +363,15 @@ class Store(AbstractContextManager["Store"]):
             For a run that the store does not hold.
         """
         rows = []
-        found = self._query(PARTS["attempts_of"][attempts], run=self.named(run))
-        for about, reply, replies, value, *rest in found:
-            cell = json.loads(about)
-            if reply:
-                texts = [json.loads(reply)]
-            else:
-                texts = json.loads(replies or "[]")
-            row = dict(zip(PARTS["frames"]["attempts"], rest, strict=True))
-            rows.append(
-                cell
-                | row
-                | {"value": json.loads(value or "null"), "reply": texts[-1] if texts else None}
-            )
+        selected = self._query(PARTS["attempts_of"][attempts], run=self.named(run))
+        for about, reply, replies, value, *rest in selected:
+            row: Row = json.loads(about)
+            row.update(zip(PARTS["frames"]["attempts"], rest, strict=True))
+            row["value"] = json.loads(value or "null")
+            # A last reply that is the number of a call is read with it (`reply`); else the list holds its text.
+            texts = [json.loads(reply)] if reply else json.loads(replies or "[]")
+            row["reply"] = texts[-1] if texts else None
+            rows.append(row)
         return pd.DataFrame(rows, columns=PARTS["frames"]["run"], dtype=object)
 
     def runs(self) -> pd.DataFrame:
@@ -381,40 +398,43 @@ class Store(AbstractContextManager["Store"]):
             For a run that the store does not hold, and one of several systems.
         """
         frame = self.frame(run)
-        # rubric/contexts and rubric/alone judge the same.
-        task = frame["what"].map(lambda what: what.partition("/")[0])
-        answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)[
-            "key"
-        ].nunique()
-        if (answers > 1).any():
-            sample, what = answers.sort_values(ascending=False).index[0][:2]
-            raise RagnbError(
-                f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from "
-                f"several systems; their mean describes none of them. {_APART}"
-            )
-        about = json.loads(
-            self._query("SELECT about FROM runs WHERE run = :run", run=self.named(run))[0][0]
-        )
-        if len(systems := about.get("systems", ())) > 1:
-            raise RagnbError(
-                f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}"
-            )
+        self._need_one_system(run, frame)
         rows: dict[tuple[Any, Any], Row] = {}
         for cell in frame.to_dict("records"):
             named = {"sample_id": str(cell["sample_id"]), "doc_name": cell["cluster"]}
             row = rows.setdefault((cell["sample_id"], cell["repeat"]), named)
+            # A judgement is a mapping of dimensions to scores and of texts; a metric is a number of its name.
             if isinstance(cell["value"], dict):
-                parts = cell["value"]
+                values = cell["value"]
             else:
-                parts = {cell["what"]: cell["value"]}
-            row |= {
-                str(name): float(value)
-                for name, value in parts.items()
-                if type(value) in (int, float)
-            }
+                values = {cell["what"]: cell["value"]}
+            for name, value in values.items():
+                if type(value) in (int, float):  # a bool is no score
+                    row[str(name)] = float(value)
         return pd.DataFrame(
             list(rows.values()), columns=None if rows else ["sample_id"], dtype=object
         )
+
+    def _need_one_system(self, run: str, frame: pd.DataFrame) -> None:
+        """Refuse a run whose cells, or whose record, name several systems."""
+        # rubric/contexts and rubric/alone judge the same.
+        task = frame["what"].map(lambda what: what.partition("/")[0])
+        sample = frame["sample_id"].map(repr)
+        answers = frame.groupby([sample, task, "repeat"], sort=False)["key"].nunique()
+        if (answers > 1).any():
+            worst_sample, worst_task = answers.sort_values(ascending=False).index[0][:2]
+            raise RagnbError(
+                f"run={run!r} contains {answers.max()} answers to sample {worst_sample} ({worst_task}), "
+                f"apparently from several systems; their mean describes none of them. {_APART}"
+            )
+        # Systems that share no sample are seen in what the run says of itself alone.
+        query = "SELECT about FROM runs WHERE run = :run"
+        about = json.loads(self._query(query, run=self.named(run))[0][0])
+        systems = about.get("systems", ())
+        if len(systems) > 1:
+            raise RagnbError(
+                f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}"
+            )
 
 
 class _Holder(NamedTuple):
@@ -429,6 +449,22 @@ class _Holder(NamedTuple):
         return f"process {self.process or '?'} on {self.host}"
 
 
+class _Claims(NamedTuple):
+    """How many cells a holder has claimed, and until when, in seconds since 1970 on its clock."""
+
+    holder: _Holder
+    cells: int
+    until: float
+
+
+class _Sign(NamedTuple):
+    """A sign of life: what the claims of an owner said when they last changed, and until when that counts."""
+
+    until: float  # on the owner's clock, in seconds since 1970
+    cells: int
+    counts_until: float  # on our monotonic clock
+
+
 def _place() -> str:
     """Return the name of the space in which process ids mean something: host and container."""
     with suppress(OSError):
@@ -439,13 +475,14 @@ def _place() -> str:
 def _holder(owner: str) -> _Holder:
     """Read the name of a holder, which may be any text in a store that others wrote to."""
     try:
-        place, process, _, _, *since = json.loads(owner)
-        gone = place == _place() and not (
-            place.endswith("?") or Path(f"/proc/{int(process)}").exists()
-        )
-        return _Holder(
-            int(process), place.partition(" ")[0], float(since[0]) if since else None, gone
-        )
+        place, process, _, _, *rest = json.loads(owner)
+        is_gone = False
+        # Elsewhere, or without /proc, a process id says nothing.
+        if place == _place() and not place.endswith("?"):
+            is_gone = not Path(f"/proc/{int(process)}").exists()
+        host = place.partition(" ")[0]
+        since = float(rest[0]) if rest else None
+        return _Holder(int(process), host, since, is_gone)
     except (TypeError, ValueError, AttributeError):
         return _Holder()
 
@@ -459,8 +496,9 @@ def opened(store: StoreLike, *, new: bool = True) -> Iterator[Store]:
     if isinstance(store, Store):
         yield store
         return
-    there = store is not None and (new or not is_empty(Path(store)))
-    with Store(store if there else None, new=new or not there) as kept:
+    # To read a file that is not there is to read an empty store: one in memory, which must be new.
+    in_file = store is not None and (new or not is_empty(Path(store)))
+    with Store(store if in_file else None, new=new or not in_file) as kept:
         yield kept
 
 
@@ -475,6 +513,7 @@ def _now() -> str:
 
 def date_of(seconds: float | None) -> str | None:
     """Seconds since 1970 as a date; None for what is beyond the calendar."""
+    # A claim of a damaged store, or of another program, may have any number for its date.
     date: Any = pd.to_datetime(seconds or math.nan, unit="s", utc=True, errors="coerce")
     if pd.isna(date):
         return None
@@ -489,6 +528,7 @@ def _clean(text: str | None) -> str | None:
 
 
 def _text(value: Any) -> str | None:
+    """Return a value as JSON in which a person can read Chinese."""
     return _clean(json.dumps(value, ensure_ascii=False))
 
 
@@ -510,43 +550,54 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
     if path is not None and not new and not path.exists():
         raise no_store(path)
     if path is not None and not (new and is_empty(path)):
-        # A run that begins or ends at this moment leaves a whole store the next.
-        for pause in (
-            0.3,
-            0,
-        ):
-            copy = examined(path, new=new)
-            if not new and not copy.wrong:
-                return copy.file
-            copy.file.close()
-            if not copy.wrong:
-                break
-            time.sleep(pause)
-        else:
-            raise damaged_store(path, copy.wrong[0])
+        copy = _whole_copy(path, new)
+        if not new:
+            return copy
+        # It was made to find damage before anything is written; what is written goes into the file.
+        copy.close()
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience
     with ExitStack() as undo:
         file = undo.enter_context(closing(connect(path or ":memory:", patience)))
-        while path is not None:
-            try:
-                if pragma(file, "journal_mode = WAL") != "wal":
-                    raise RagnbError(
-                        f"{path}: this file system does not support a store; put it on a local disk"
-                    )
-                break
-            except (
-                sqlite3.OperationalError
-            ) as error:  # SQLite does not wait here for whoever opens it too
-                if not is_busy(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
+        if path is not None:
+            _write_ahead(file, path, until)
+        # With a log, SQLite's NORMAL would not wait for the disk at each commit, and a loss of power could take
+        # the last replies.
         file.execute("PRAGMA synchronous = FULL")
         if pragma(file, "user_version") != VERSION:
             file.execute("BEGIN IMMEDIATE")
             with file:  # another process may have made it meanwhile
                 if not file.execute("SELECT 1 FROM sqlite_master").fetchone():
                     make_tables(file)
+        # All went well: the file stays open.
         undo.pop_all()
     return file
+
+
+def _whole_copy(path: Path, new: bool) -> sqlite3.Connection:
+    """Return a copy of a store in memory; refuse one that is damaged."""
+    # A run that begins or ends at this moment leaves a whole store the next.
+    for pause in (0.3, 0):  # seconds
+        copy = examined(path, new=new)
+        if not copy.wrong:
+            return copy.file
+        copy.file.close()
+        time.sleep(pause)
+    raise damaged_store(path, copy.wrong[0])
+
+
+def _write_ahead(file: sqlite3.Connection, path: Path, until: float) -> None:
+    """Turn write-ahead logging on, with which one process writes while others read; try until a time."""
+    while True:
+        try:
+            if pragma(file, "journal_mode = WAL") != "wal":
+                raise RagnbError(
+                    f"{path}: this file system does not support a store; put it on a local disk"
+                )
+            return
+        # SQLite does not wait here for whoever opens the file too, whatever its timeout.
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
