@@ -73,12 +73,14 @@ def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
     """
     distinct = {cell.key: cell for cell in cells}
     with opened(store, new=False) as kept:
-        still = kept.pending(distinct.values())
-    paid = [cell for cell in still.values() if not cell.missing]
-    calls = sum(cell.calls for cell in paid)
-    tokens = sum(cell.tokens for cell in paid)
+        pending = kept.pending(distinct.values())
+    to_pay = [cell for cell in pending.values() if not cell.missing]
     return Estimate(
-        len(distinct), len(distinct) - len(still), len(still) - len(paid), calls, tokens
+        cells=len(distinct),
+        done=len(distinct) - len(pending),
+        not_applicable=len(pending) - len(to_pay),
+        calls=sum(cell.calls for cell in to_pay),
+        tokens=sum(cell.tokens for cell in to_pay),
     )
 
 
@@ -182,34 +184,15 @@ def run_cells(
     0        s1              ok    HI     None
     1        s2  not_applicable  None  no text
     """
-    from tqdm.auto import tqdm
-    from tqdm.notebook import tqdm_notebook
-
-    most = concurrency or max((client.concurrency for client in clients), default=8)
-    # No more cells at a time than a budget of calls has room for, so that it is spent on whole ones.
-    rooms = [
-        client.budget.max_calls - client.budget.calls
-        for client in clients
-        if client.budget.max_calls
-    ]
-    most = max(
-        1, min([most, *(room // max((cell.calls for cell in cells), default=1) for room in rooms)])
-    )
+    most = _most_at_once(cells, clients, concurrency)
     plan = store.plan(cells, name=name, about=about)
     job = _Job(cells, work, store, clients, most, rounds)
     sent_before = sum(client.sent for client in clients)
-    if progress is None and issubclass(tqdm, tqdm_notebook):
-        progress = True
     signals: list[int] = []
-    bar = tqdm(
-        total=job.total,
-        desc=label or name or None,
-        disable=is_hidden(progress),
-        unit="cell",
-        dynamic_ncols=True,
-    )
+    bar = _bar(job.total, label or name, progress)
     with interruptible(), bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
+        # Python raises KeyboardInterrupt in the main thread alone, so that one only waits, in short naps.
         while not ending.done():
             try:
                 wait([ending], timeout=0.1)
@@ -222,11 +205,12 @@ def run_cells(
         ending.result()
     except DiskFull as error:
         raise RagnbError(f"{error}. {_saved(store, plan)}") from error
-    # Cells in progress finish when a run stops, so the usage is known only here.
-    used = "; ".join(str(client.budget) for client in clients)
-    run = Run(
-        plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None
-    )
+    stopped = None
+    if job.stopping:
+        # Cells in progress finish when a run stops, so the usage is known only here.
+        used = "; ".join(str(client.budget) for client in clients)
+        stopped = f"{job.stopping} (used: {used or 0})"
+    run = Run(plan, store.frame(plan), stopped)
     sent = sum(client.sent for client in clients) - sent_before
     run = replace(run, account=_account(run.counts, job.answered, sent))
     counts = run.counts
@@ -246,6 +230,35 @@ def run_cells(
             stacklevel=2,
         )
     return run
+
+
+def _most_at_once(cells: Sequence[Cell], clients: Sequence[Client], concurrency: int | None) -> int:
+    """Return how many cells may be under way at a time."""
+    most = concurrency or max((client.concurrency for client in clients), default=8)
+    calls_of_a_cell = max((cell.calls for cell in cells), default=1)
+    # No more cells at a time than a budget of calls has room for, so that it is spent on whole ones.
+    for client in clients:
+        if client.budget.max_calls:
+            calls_left = client.budget.max_calls - client.budget.calls
+            most = min(most, calls_left // calls_of_a_cell)
+    return max(1, most)  # also where no whole cell fits in: the budget then says so
+
+
+def _bar(total: int, label: str, progress: bool | None) -> Any:
+    """Return the progress bar of a run, which may be a hidden one."""
+    from tqdm.auto import tqdm
+    from tqdm.notebook import tqdm_notebook
+
+    # tqdm itself shows a bar by default only where standard error is a terminal, which in a notebook it is not.
+    if progress is None and issubclass(tqdm, tqdm_notebook):
+        progress = True
+    return tqdm(
+        total=total,
+        desc=label or None,
+        disable=is_hidden(progress),
+        unit="cell",
+        dynamic_ncols=True,
+    )
 
 
 def _account(counts: Mapping[str, int], answered: int, sent: int) -> dict[str, int]:
@@ -284,7 +297,11 @@ def _saved(store: Store, run: str) -> str:
 
 
 class _Job:
-    """A run in progress: workers take cells, and continue once their outcome is on disk."""
+    """A run in progress: workers take cells, and continue once their outcome is on disk.
+
+    All but `stop` runs in one event loop, so that what stands between two awaits is never interrupted by another
+    worker. The store is called in threads, one at a time.
+    """
 
     def __init__(
         self,
@@ -301,12 +318,16 @@ class _Job:
         self.most = most
         self.mark = store.mark()
         self.rounds = iter([cells] if rounds is None else rounds)
-        self.left = store.pending(cells)
-        self.open, self.total, self.done = deque[Cell](), len(self.left), 0
+        self.left = store.pending(cells)  # by key, those whose round has not come
+        self.open = deque[Cell]()  # of this round, not claimed yet
+        self.total = len(self.left)
+        self.done = 0
         self.answered = 0  # of those done, the ones that are ok
         self.stopping: Stop | None = None
-        self._taken: deque[Cell] = deque()
+        self._taken: deque[Cell] = deque()  # claimed by this run, and not begun
+        # What the next commit writes, each with the numbers of the calls that it refuses.
         self._batch: list[tuple[Call | tuple[Cell, Outcome], Iterable[int]]] = []
+        # By the key of a call. A lock that nobody holds or waits for is forgotten.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._workers: list[asyncio.Task[None]] = []
         self._given_up = False
@@ -329,27 +350,34 @@ class _Job:
                 await stack.enter_async_context(client.open())
             renewer = asyncio.create_task(self._renew())
             results = list[BaseException | None]()
-            while (
-                not any(results) and self.stopping is None and await asyncio.to_thread(self._deal)
-            ):
+            while not any(results) and self.stopping is None:
+                # In a thread: whoever gives the rounds may read the store and compute for long (see `judge`), and
+                # claims have to be renewed meanwhile.
+                has_further_round = await asyncio.to_thread(self._deal)
+                if not has_further_round:
+                    break
                 workers = range(min(self.most, len(self.open)))
                 self._workers = [asyncio.create_task(self._worker()) for _ in workers]
                 results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
             # After what was paid for is kept, in this order.
             await self._on_disk(self.store.release)
-        for error in [*results, self.stopping if self.stopping and self.stopping.refused else None]:
+        # Workers that were given up have ended with a CancelledError, which is no Exception.
+        for error in results:
             if isinstance(error, Exception):
                 raise error
+        if self.stopping is not None and self.stopping.refused:
+            raise self.stopping
 
     def _deal(self) -> bool:
         """Schedule the pending cells of the next round; False if there are none."""
         cells = next(self.rounds, None)
-        keys = dict.fromkeys(cell.key for cell in cells or ())
+        keys = dict.fromkeys(cell.key for cell in cells or ())  # each once, in their order
         self.open.extend(self.left.pop(key) for key in keys if key in self.left)
         return cells is not None
 
     async def _on_disk(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Call the store in a thread, after all calls before."""
         async with self._disk:
             return await asyncio.to_thread(call, *args)
 
@@ -359,15 +387,26 @@ class _Job:
         while (cell := await self._next()) is not None:
             started = time.perf_counter()
             meter = Meter(cell, self._once)
-            if (outcome := await self._outcome(cell, meter)) is None:
+            outcome = await self._outcome(cell, meter)
+            if outcome is None:
                 return
             contents = [outcome.value, outcome.reason, outcome.replies or meter.replies]
             value, reason, replies = self._redacted(contents)
-            took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
-            outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
-            await self._keep(
-                (cell, outcome), meter.latest.values() if outcome.status == "failed" else ()
+            tokens_in, tokens_out = meter.tokens
+            seconds = time.perf_counter() - started
+            outcome = Outcome(
+                outcome.status,
+                value,
+                reason,
+                tuple(replies),
+                meter.calls,
+                tokens_in,
+                tokens_out,
+                seconds,
             )
+            # The replies that made the cell fail must not answer the same requests of the next run.
+            refused = meter.latest.values() if outcome.status == "failed" else ()
+            await self._keep((cell, outcome), refused)
             self.done += 1
             self.answered += outcome.status == "ok"
 
@@ -377,17 +416,20 @@ class _Job:
             return Outcome.lacking(cell.missing)
         METER.set(meter)
         try:
-            if not isinstance((outcome := await self.work(cell)), Outcome):
+            outcome = await self.work(cell)
+            if not isinstance(outcome, Outcome):
                 raise TypeError(f"the work returned a {type(outcome).__name__}, not an Outcome")
             return outcome
+        # Work may raise a CancelledError of its own, from a library: then it fails as by any other error.
         except (Exception, asyncio.CancelledError) as error:
             if self._given_up:
                 raise
-            stops = [
-                error if isinstance(error, Stop) else None,
-                *(client.stopped for client in self.clients),
-            ]
-            if stop := next(filter(None, stops), None):
+            # What comes between the client and here, such as a library, may have raised another error in its place.
+            stops = [client.stopped for client in self.clients]
+            if isinstance(error, Stop):
+                stops.insert(0, error)
+            stop = next(filter(None, stops), None)
+            if stop is not None:
                 self.stopping = self.stopping or stop
                 return None
             if isinstance(error, CallFailed):
@@ -404,25 +446,35 @@ class _Job:
             while self.stopping is None and (self._taken or self.open):
                 if self._taken:
                     return self._taken.popleft()
-                batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
-                claimed, held = await self._on_disk(
-                    self.store.claim, [cell.key for cell in batch], self.mark
-                )
-                self._taken.extend(cell for cell in batch if cell.key in claimed)
-                self.open.extend(cell for cell in batch if cell.key in held)
-                while self.store.taken_over:
-                    warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
-                if held and not claimed and time.monotonic() >= notice_at:
-                    notice_at = math.inf
-                    holders = await self._on_disk(self.store.holders)
-                    names = (f"{holder} (until {date_of(until)})" for holder, _, until in holders)
-                    waiting = (
-                        f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
-                        f"shows no activity for {self.store.lease:g} s, this run takes them over"
-                    )
-                    warnings.warn(waiting, RagnbWarning, stacklevel=2)
-                await asyncio.sleep(_LOOK if held and not claimed else 0)
+                is_waiting = await self._claim_some()
+                if is_waiting and time.monotonic() >= notice_at:
+                    notice_at = math.inf  # once is enough
+                    await self._warn_of_wait()
+                await asyncio.sleep(_LOOK if is_waiting else 0)
         return None
+
+    async def _claim_some(self) -> bool:
+        """Claim a few of the open cells; return whether all that need work are claimed by another process."""
+        # Two for each worker; what nobody has claimed yet is open to other processes on the same store.
+        batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
+        keys = [cell.key for cell in batch]
+        claimed, held = await self._on_disk(self.store.claim, keys, self.mark)
+        self._taken.extend(cell for cell in batch if cell.key in claimed)
+        # At the end of the queue. Those in neither set have been done, or have failed, in another process.
+        self.open.extend(cell for cell in batch if cell.key in held)
+        while self.store.taken_over:
+            warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=3)
+        return bool(held and not claimed)
+
+    async def _warn_of_wait(self) -> None:
+        """Say which processes have claimed the cells that this run waits for."""
+        holders = await self._on_disk(self.store.holders)
+        names = (f"{holder} (until {date_of(until)})" for holder, _, until in holders)
+        waiting = (
+            f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
+            f"shows no activity for {self.store.lease:g} s, this run takes them over"
+        )
+        warnings.warn(waiting, RagnbWarning, stacklevel=3)
 
     # Storage
 
@@ -430,6 +482,7 @@ class _Job:
         """Return the reply to a request, from store or endpoint; it is on disk before its cell continues."""
         task = asyncio.current_task()
         meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
+        # Whoever makes the same request at the same time waits here, and finds the reply in the store.
         async with self._locks.setdefault(key, asyncio.Lock()):
             known = await self._on_disk(self.store.get, key)
             if known is not None:
@@ -439,9 +492,11 @@ class _Job:
                 call = await send()
                 number = await self._keep(call)
         meter.latest[task] = number
-        if not isinstance(call.reply, str):
+        if not isinstance(call.reply, str):  # the vectors of an embedding
             return call.reply
         meter.replies.append(number)
+        # A reply repeats the tag of its request. One from the store has the tag that was sent then; whoever
+        # reads it now looks for that of this cell.
         if call.tag and meter.tag:
             return call.reply.replace(call.tag, meter.tag)
         return call.reply
@@ -462,22 +517,26 @@ class _Job:
         place = len(self._batch)
         writing = self._writing
         self._batch.append((what, refused))
-        return (await asyncio.shield(writing))[place]
+        # Shielded: a worker that is given up must not take the others' replies with it.
+        numbers = await asyncio.shield(writing)
+        return numbers[place]
 
     async def _write(self) -> list[int]:
+        """Write the batch, as it is once the disk is free, and return the number of each of its items."""
         async with self._disk:
             batch = self._batch
-            self._batch = []
+            self._batch = []  # what comes from now on is of the next commit
             items, refused = zip(*batch, strict=True)
+            refused_numbers = list(chain.from_iterable(refused))
             try:
-                return await asyncio.to_thread(
-                    self.store.put, items, list(chain.from_iterable(refused))
-                )
+                return await asyncio.to_thread(self.store.put, items, refused_numbers)
             except BaseException:
                 self.stopping = self.stopping or Stop("the store cannot be written")
                 raise
 
     async def _renew(self) -> None:
+        """Renew the claims of this run until it is cancelled."""
         while True:
+            # Two renewals may be late before another process takes the cells over.
             await asyncio.sleep(self.store.lease / 3)
             await self._on_disk(self.store.renew)
