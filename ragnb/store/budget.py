@@ -30,7 +30,7 @@ class Meter:
     replies: list[str | int] = field(default_factory=list)
     latest: dict[Any, int] = field(default_factory=dict)
     recalled: list[Call] = field(default_factory=list)
-    _asked: Counter[str] = field(default_factory=Counter)
+    _times_asked: Counter[str] = field(default_factory=Counter)  # by request
 
     @property
     def tokens(self) -> list[int | None]:
@@ -40,7 +40,8 @@ class Meter:
     @property
     def tokens_of_all(self) -> list[int | None]:
         """The same with those of calls whose replies came from the store."""
-        return _sums([*self.counts, *((call.tokens_in, call.tokens_out) for call in self.recalled)])
+        recalled = [(call.tokens_in, call.tokens_out) for call in self.recalled]
+        return _sums([*self.counts, *recalled])
 
     def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
         """Return the key of a call: equal for requests that need to be paid for once.
@@ -48,16 +49,18 @@ class Meter:
         The random tag is left out. Replies that are `drawn` (at a temperature) differ on purpose: the key tells
         the cell and the ordinal among its equal requests. Others are shared by all cells of the same repeat.
         """
+        # JSON writes a zero byte as an escape, so without a tag nothing is left out.
         text = canonical(request).replace(self.tag or "\0", "")
-        self._asked[text] += 1
-        return digest(
-            canonical(
-                [text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]
-            )
-        )
+        self._times_asked[text] += 1
+        if drawn:
+            identity = [text, self.cell.key, self._times_asked[text]]
+        else:
+            identity = [text, self.cell.repeat]
+        return digest(canonical(identity))
 
 
 def _sums(counts: Iterable[tuple[int | None, int | None]]) -> list[int | None]:
+    """Return the sum of the first parts and that of the second ones; 0 of no counts."""
     columns = zip((0, 0), *counts, strict=True)
     return [None if None in column else sum(column) for column in columns]
 
@@ -100,21 +103,30 @@ class Budget:
 
     def __str__(self) -> str:
         used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
-        return " and ".join(
-            f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used
-        )
+        parts = []
+        for n, most, what in used:
+            limit = "" if most is None else f" of {most:,}"
+            parts.append(f"{n:,}{limit} {what}")
+        return " and ".join(parts)
 
     def full(self, tokens: int) -> Stop | None:
         """Say why one further call, of so many tokens, does not fit in; None if it does."""
-        for what, used, most, further in (
+        limits = (
             ("calls", self.calls, self.max_calls, 1),
             ("tokens", self.tokens, self.max_tokens, tokens),
-        ):
-            if most is not None and (used + further > most or used >= most):
-                room = f"is too small for the next call, which needs about {further:,}"
-                state = "is used up" if used >= most else room
-                return Stop(
-                    f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
-                    f"(--max-{what}) to resume"
-                )
+        )
+        for what, used, most, further in limits:
+            if most is None:
+                continue
+            # Also where the next call is expected to take nothing, as of cells that name no tokens.
+            if used >= most:
+                state = "is used up"
+            elif used + further > most:
+                state = f"is too small for the next call, which needs about {further:,}"
+            else:
+                continue
+            return Stop(
+                f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
+                f"(--max-{what}) to resume"
+            )
         return None

@@ -30,6 +30,7 @@ from ragnb.store.transport import (
     unused_proxy,
 )
 
+# HTTP statuses: no call will be answered; none will if nothing has been answered yet; a later try may be answered.
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
 _PASSING = (408, 409, 425, 429)
@@ -130,8 +131,8 @@ class Client:
         passwords = proxy_passwords() if profile.proxy_env else []
         self.redact = Redactor(*self._headers.values(), *passwords)
         self._sdk: Any = None
-        self._quiet_until = 0.0
-        self._reserved = 0
+        self._quiet_until = 0.0  # on the monotonic clock; no call is sent before
+        self._reserved = 0  # tokens that calls under way are expected to take
         self._answered = False
         self._odd_usage_told = False
 
@@ -195,14 +196,16 @@ class Client:
 
     async def _paid(self, chat: bool, /, **parameters: Any) -> Any:
         """Return the reply to a request, from the store of the run where it is there already."""
-        if self._sdk is None or (meter := METER.get()) is None:
+        meter = METER.get()
+        if self._sdk is None or meter is None:
             raise RagnbError("the client is not open; use it inside the work function of run_cells")
         if parameters.get("stream"):
             raise CallFailed("streaming is not supported here; leave stream out")
-        named = {
+        # Without the texts, which may speak of keys.
+        settings = {
             name: value for name, value in parameters.items() if name not in ("messages", "input")
         }
-        headers = [masked(str(name)) for name in named.pop("extra_headers", None) or ()]
+        headers = [masked(str(name)) for name in settings.pop("extra_headers", None) or ()]
         if headers:
             why = (
                 f"extra_headers {listing(headers)}: only headers that the profile names are sent; name them "
@@ -210,44 +213,45 @@ class Client:
             )
             raise self._stop(why, refused=True)
         try:
-            refuse_secrets(named, "a parameter of the call,")
+            refuse_secrets(settings, "a parameter of the call,")
         except RagnbError as error:
             raise self._stop(str(error), refused=True) from None
-        asked = {"model": self.profile.model} | parameters
-        key = meter.key(
-            {"url": self.profile.base_url, **asked},
-            drawn=chat and parameters.get("temperature") != 0,
-        )
-        return await meter.once(meter, key, partial(self._sent, meter, key, chat, asked))
+        request = {"model": self.profile.model} | parameters
+        # Where no temperature is sent, the endpoint has one of its own.
+        is_drawn = chat and parameters.get("temperature") != 0
+        key = meter.key({"url": self.profile.base_url, **request}, drawn=is_drawn)
+        return await meter.once(meter, key, partial(self._sent, meter, key, chat, request))
 
-    async def _sent(self, meter: Meter, key: str, chat: bool, asked: dict[str, Any]) -> Call:
+    async def _sent(self, meter: Meter, key: str, chat: bool, request: dict[str, Any]) -> Call:
         """Send a request, with retries after transient errors."""
-        again = self._tenacity
-        tries = again.AsyncRetrying(
-            retry=again.retry_if_exception_type(Again),
-            stop=again.stop_after_attempt(self.retries + 1),
+        tenacity = self._tenacity
+        tries = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(Again),
+            stop=tenacity.stop_after_attempt(self.retries + 1),
             wait=self._pause,
             reraise=True,
         )
         started = time.perf_counter()
         try:
-            got, counts = await tries(self._try, meter, asked, chat)
+            response, counts = await tries(self._try, meter, request, chat)
             if chat:
-                reply = self.redact(_text_of(got))
+                reply = self.redact(_text_of(response))
             else:
-                reply = _vectors(got, len(asked["input"]))
+                reply = _vectors(response, len(request["input"]))
             tokens_in, tokens_out = counts
             seconds = time.perf_counter() - started
             return Call(key, reply, meter.tag, tokens_in, tokens_out, seconds)
         except Again as error:
             fault = CallFailed(f"{error} ({self.retries + 1} tries)")
         except CallFailed as error:
-            meter.replies += filter(None, [error.reply and self.redact(error.reply)])
+            # No call is kept for it, so its text goes with the cell.
+            if error.reply:
+                meter.replies.append(self.redact(error.reply))
             fault = CallFailed(self.redact(str(error)))
         raise fault  # here, as what the SDK raised holds its request
 
     async def _try(
-        self, meter: Meter, asked: dict[str, Any], chat: bool
+        self, meter: Meter, request: dict[str, Any], chat: bool
     ) -> tuple[Any, Iterable[int | None]]:
         """Try once: wait for a slot, send, and return the reply and its counted tokens."""
         if chat:
@@ -255,26 +259,29 @@ class Client:
         else:
             endpoint = self._sdk.embeddings
         async with self._places:
+            # Another call's Retry-After may have moved the end while this one slept.
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
-            expected = meter.cell.tokens // max(1, meter.cell.calls)
+            expected = meter.cell.tokens // max(1, meter.cell.calls)  # tokens of one call
             while full := self.budget.full(self._reserved + expected):
                 if not self._reserved:
                     raise self._stop(str(full))
                 await asyncio.sleep(0.01)  # calls under way may need less than is reserved for them
             trip = Trip()
             TRIP.set(trip)
+            # Nothing is awaited since the budget was looked at, so that no other call has taken the same room.
             self.budget.calls += 1
             self._reserved += expected
             try:
                 async with asyncio.timeout(self.timeout):
-                    got = await endpoint.create(**asked)
+                    response = await endpoint.create(**request)
             except Exception as error:
                 fault = self._fault_of(error)
             else:
                 self._answered = True
-                return got, self._count(meter, got, chat, expected)
+                return response, self._count(meter, response, chat, expected)
             finally:
+                # `has_left` counts as 1 or 0.
                 self._reserved -= expected
                 meter.calls += trip.has_left
                 self.sent += trip.has_left
@@ -283,34 +290,40 @@ class Client:
 
     def _fault_of(self, error: Exception) -> Exception:
         """Translate an exception of the SDK into one of ours, without its request, key or traceback."""
+        # The SDK wraps what its HTTP library or our own hooks raised into an error of its own.
         cause = error.__cause__ or error
         openai = self._openai
         text = self.redact(f"{type(cause).__name__}: {cause}")
         if isinstance(cause, Refused):
             reason = self.redact(str(cause))
-            is_for_all = cause.for_all and not self._answered
-            if is_for_all:
+            if cause.for_all and not self._answered:
                 return self._stop(reason, refused=True)
             return CallFailed(reason)
         if isinstance(error, openai.APITimeoutError | TimeoutError):
             return Again(f"no reply within {self.timeout:g} s")
+        # After the timeout, which is a kind of connection error to the SDK.
         if isinstance(error, openai.APIConnectionError):
             return Again(f"no connection: {text}{self._proxy_hint()}")
-        if not isinstance(error, openai.APIStatusError):
-            known = isinstance(error, openai.APIError | ValueError)
-            return CallFailed(
-                f"the reply is none of this API: {text[:300]}" if known else text[:300]
-            )
-        status = int(error.status_code)
-        body = self.redact(error.response.text)
+        if isinstance(error, openai.APIStatusError):
+            return self._fault_of_status(int(error.status_code), error.response)
+        if isinstance(error, openai.APIError | ValueError):
+            return CallFailed(f"the reply is none of this API: {text[:300]}")
+        return CallFailed(text[:300])
+
+    def _fault_of_status(self, status: int, response: Any) -> Exception:
+        """Return what a reply with another status than 200 means for its cell and for the run."""
+        body = self.redact(response.text)
         reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
+        # OpenAI's code of an account without credit, which has the status of too many requests.
         if status == 429 and "insufficient_quota" in body:
             return self._stop(
                 f"{reason}. The account has no credit left; run it again when it has", refused=True
             )
         if status in _PASSING or status >= 500:
-            self.budget.calls -= status == 429  # rejected requests are free
-            if (wait := retry_after(error.response.headers)) > self.patience:
+            if status == 429:
+                self.budget.calls -= 1  # rejected requests are free
+            wait = retry_after(response.headers)
+            if wait > self.patience:
                 why = f"the endpoint asks to wait {wait:.0f} s ({reason}); run it again then to resume"
                 return self._stop(why)
             self._quiet_until = max(self._quiet_until, time.monotonic() + wait)  # holds all calls
@@ -335,46 +348,48 @@ class Client:
         return float(max(self._quiet_until - time.monotonic(), doubling))
 
     def _stop(self, why: str, *, refused: bool = False) -> Stop:
+        """Return a Stop to be raised, and remember the first of a run."""
         stop = Stop(why, refused=refused)
         self.stopped = self.stopped or stop
         return stop
 
     def _count(
-        self, meter: Meter, got: Any, chat: bool, expected: int
+        self, meter: Meter, response: Any, chat: bool, expected: int
     ) -> tuple[int | None, int | None]:
         """Count and return the tokens of a prompt and its reply."""
-        usage = getattr(got, "usage", None)
+        usage = getattr(response, "usage", None)
         prompt = self._tokens(getattr(usage, "prompt_tokens", None))
         reply = self._tokens(getattr(usage, "completion_tokens", None))
         if not chat:
-            reply = 0
+            reply = 0  # an embedding writes no text
         if prompt is None or reply is None:
+            # A budget of tokens holds where the endpoint reports none, too.
             self.budget.tokens += expected
         else:
             self.budget.tokens += prompt + reply
         meter.counts.append((prompt, reply))
         return prompt, reply
 
-    def _tokens(self, told: object) -> int | None:
+    def _tokens(self, reported: object) -> int | None:
         """Return a number of tokens that a server tells, None if it is none; what cannot be is noted once."""
         # Some endpoints count in floats, which the SDK lets pass.
-        if not isinstance(told, int | float):
+        if not isinstance(reported, int | float):
             return None
-        if 0 <= told <= MOST_TOKENS:
-            return int(told)
+        if 0 <= reported <= MOST_TOKENS:
+            return int(reported)
         if not self._odd_usage_told:
             self._odd_usage_told = True
             why = (
-                f"the endpoint says that a call took {str(told)[:20]} tokens, which cannot be; such counts are "
-                "left out, budgets count what was expected, and the replies are kept"
+                f"the endpoint says that a call took {str(reported)[:20]} tokens, which cannot be; such counts "
+                "are left out, budgets count what was expected, and the replies are kept"
             )
             warnings.warn(why, RagnbWarning, stacklevel=2)
         return None
 
 
-def _vectors(got: Any, n: int) -> list[list[float]]:
+def _vectors(response: Any, n: int) -> list[list[float]]:
     """Return the vectors of a reply in the order of their texts."""
-    rows = sorted(got.data, key=lambda row: int(row.index))
+    rows = sorted(response.data, key=lambda row: int(row.index))
     if [row.index for row in rows] != list(range(n)):
         raise CallFailed(f"{len(rows)} embeddings came back for {n} texts")
     return [list(row.embedding) for row in rows]
@@ -394,35 +409,47 @@ def retry_after(headers: Any) -> float:
     """
     text = headers.get("retry-after") or ""
     with suppress(ValueError):
-        return max(
-            0.0,
-            float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(text),
-        )
+        # In milliseconds, a header of some endpoints that is finer than the standard one.
+        if "retry-after-ms" in headers:
+            seconds = float(headers["retry-after-ms"]) / 1000
+        else:
+            seconds = float(text)
+        return max(0.0, seconds)
     with suppress(ValueError, TypeError):
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     return 0.0
 
 
-def _text_of(got: Any) -> str:
+def _text_of(response: Any) -> str:
     """Return the content of a chat completion that came with status 200, if it is whole."""
-    choice = (getattr(got, "choices", None) or [None])[0]
+    # The SDK builds its objects without a check of what came, so any part may be missing.
+    choice = (getattr(response, "choices", None) or [None])[0]
     message = getattr(choice, "message", None)
-    finish = getattr(choice, "finish_reason", None)
     content = getattr(message, "content", None)
+    fault = _fault_in(response, choice, message)
+    if fault is None:
+        return str(content)
+    if hasattr(response, "model_dump_json"):
+        whole = response.model_dump_json(warnings=False)
+    else:
+        whole = str(response)
+    raise CallFailed(fault, content or whole)
+
+
+def _fault_in(response: Any, choice: Any, message: Any) -> str | None:
+    """Say why a chat completion has no whole text; None where it has one."""
+    if not hasattr(response, "choices"):
+        return "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
+    if choice is None:
+        return "the reply has no choices"
+    finish = getattr(choice, "finish_reason", None)
+    if finish == "length":
+        return "the reply is cut off (finish_reason=length); allow more max_tokens"
+    if finish == "content_filter":
+        return "the endpoint's content filter held the reply back"
     refusal = getattr(message, "refusal", None)
-    page = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
-    faults = {
-        page: not hasattr(got, "choices"),
-        "the reply has no choices": choice is None,
-        "the reply is cut off (finish_reason=length); allow more max_tokens": finish == "length",
-        "the endpoint's content filter held the reply back": finish == "content_filter",
-        f"the model refused: {str(refusal)[:300]}": refusal,
-        "the reply has no content": content is None,
-    }
-    if fault := next((words for words, is_so in faults.items() if is_so), None):
-        if hasattr(got, "model_dump_json"):
-            whole = got.model_dump_json(warnings=False)
-        else:
-            whole = str(got)
-        raise CallFailed(fault, content or whole)
-    return str(content)
+    if refusal:
+        return f"the model refused: {str(refusal)[:300]}"
+    if getattr(message, "content", None) is None:
+        return "the reply has no content"
+    return None

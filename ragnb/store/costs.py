@@ -11,7 +11,7 @@ from ragnb.errors import RagnbError, listing, need_known
 from ragnb.store.file import no_store
 from ragnb.store.store import Store, opened
 
-_WORK = {"generate": "question", "answer": "answer"}  # all other work is a judge's
+_WORK = {"generate": "question", "answer": "answer"}  # what a task makes; all others are a judge's
 _MILLION = 1e6  # tokens, in which prices are given
 _FREE = (0.0, 0.0)  # of what called no model
 
@@ -75,40 +75,41 @@ def unit_costs(
         )
     paid = paid.assign(cost=_costs_of(paid, prices))
     costs = {}
-    for made in ("question", "answer", "judge"):
-        rows = paid[paid["made"] == made]
-        done = rows[rows["status"] != "failed"].groupby("task")["key"].nunique()
-        of_tasks = rows.groupby("task")["cost"].sum() / done  # NaN where all of a task failed
-        if of_tasks.sum(skipna=False) > 0:
-            costs[made] = float(of_tasks.sum())
+    for product in ("question", "answer", "judge"):
+        rows = paid[paid["product"] == product]
+        cells_done = rows[rows["status"] != "failed"].groupby("task")["key"].nunique()
+        # By metric, of one judgement of one answer; NaN where all attempts of a metric failed.
+        unit_cost = rows.groupby("task")["cost"].sum() / cells_done
+        if unit_cost.sum(skipna=False) > 0:
+            costs[product] = float(unit_cost.sum())
     return costs
 
 
 def _listed(stores: Store | str | Path | Iterable[Store | str | Path]) -> list[Store | str | Path]:
     """Return the stores one by one; those of a folder by their names."""
     if isinstance(stores, Store | str | Path):
-        several = [stores]
+        named = [stores]
     else:
-        several = [*stores]
-    found: list[Store | str | Path] = []
-    for store in several:
+        named = [*stores]
+    listed: list[Store | str | Path] = []
+    for store in named:
         if not isinstance(store, Store) and Path(store).is_dir():
-            inside = sorted(Path(store).glob("*.sqlite"))
-            if not inside:
+            files = sorted(Path(store).glob("*.sqlite"))
+            if not files:
                 raise RagnbError(f"{store}: no store (*.sqlite) is in this folder")
-            found += inside
+            listed += files
         else:
-            found.append(store)
-    return found
+            listed.append(store)
+    return listed
 
 
 def _attempts(store: Store | str | Path) -> pd.DataFrame:
-    """Return each attempt once, also where two runs share its cell, with what it made."""
+    """Return each attempt once, also where two runs share its cell, with the task and product of its work."""
     frames = []
     if not isinstance(store, Store) and not Path(store).is_file():
         raise no_store(Path(store))
     with opened(store, new=False) as kept:
-        seen: set[str] = set()
+        seen: set[str] = set()  # keys of cells
         for run in kept.runs()["run"]:
             frame = kept.frame(run, attempts="all")
             frames.append(frame[~frame["key"].isin(seen)])
@@ -117,13 +118,14 @@ def _attempts(store: Store | str | Path) -> pd.DataFrame:
         raise RagnbError(f"{store}: no run is in this store")
     table = pd.concat(frames, ignore_index=True)
     task = table["what"].map(lambda what: what.partition("/")[0])
-    return table.assign(task=task, made=task.map(_WORK).fillna("judge"))
+    return table.assign(task=task, product=task.map(_WORK).fillna("judge"))
 
 
-def _of_one(paid: pd.DataFrame, made: str, option: str, name: str | None) -> pd.DataFrame:
+def _of_one(paid: pd.DataFrame, product: str, option: str, name: str | None) -> pd.DataFrame:
     """Return the attempts without those at answers, or judgements, by other models."""
-    is_made = paid["made"] == made
-    names = [*paid.loc[is_made & (paid["calls"] > 0), "model"].unique()]
+    is_of_product = paid["product"] == product
+    # Lexical checks, say, call no model and cost nothing; they make no second judge.
+    names = [*paid.loc[is_of_product & (paid["calls"] > 0), "model"].unique()]
     if name is None and len(names) < 2:
         return paid
     if name is None:
@@ -131,7 +133,7 @@ def _of_one(paid: pd.DataFrame, made: str, option: str, name: str | None) -> pd.
             f"these stores hold the work of {listing(names)}, whose costs differ; say whose: {option}={names[0]!r}"
         )
     need_known(option, name, names)
-    return paid[~is_made | (paid["model"] == name)].reset_index(drop=True)
+    return paid[~is_of_product | (paid["model"] == name)].reset_index(drop=True)
 
 
 def _costs_of(

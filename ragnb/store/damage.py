@@ -31,6 +31,7 @@ from ragnb.store.file import (
 )
 
 _MAGIC = b"SQLite format 3\0"
+# What a page of a store holds somewhere: the statement that made a table, or what the key of a cell is made of.
 _OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
 
 
@@ -56,13 +57,14 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     """
     main, log = _snapshot(path)
     if not main.startswith(_MAGIC):
-        is_ours = _OURS.search(main) if main else log
-        if not is_ours:
-            raise no_store(path)
         if main:
+            is_ours = _OURS.search(main) is not None
             why = "its first page is overwritten"
         else:
+            is_ours = bool(log)
             why = "it is empty, and its log is not"
+        if not is_ours:
+            raise no_store(path)
         raise unreadable_store(path, why)
     wrong = _missing_pages(main, log)
     try:
@@ -70,7 +72,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     except sqlite3.Error as error:
         raise unreadable_store(path, str(error)) from None
     wrong += _unread_frames(log, frames_read)
-    before = len(wrong)
+    before_findings = len(wrong)
     try:
         wrong += _marks(path, file, new)
         findings = file.execute("PRAGMA integrity_check(3)").fetchall()
@@ -81,16 +83,22 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     lost = dict[str, int]()
     damaged = 0
     for table in (*COLUMNS, "claims"):
-        marks = ["damaged" in row for row in _rows(file, table)]
-        rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
-        damaged += sum(marks)
-        if any(marks):
+        are_damaged = ["damaged" in row for row in _rows(file, table)]
+        n_damaged = sum(are_damaged)
+        rows[table] = len(are_damaged)
+        # Ids have no holes, so that the last of them is the number of rows that there should be.
+        last_id = _last(file, table) or 0
+        lost[table] = max(0, last_id - len(are_damaged))
+        damaged += n_damaged
+        if n_damaged:
+            # Before what SQLite says, as a refusal names the first thing that is wrong.
             wrong.insert(
-                before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written"
+                before_findings,
+                f"{n_damaged} of {len(are_damaged)} rows of {table} are not what was written",
             )
         if lost[table]:
             wrong.append(f"{lost[table]} rows of {table} are missing")
-    file.text_factory = str
+    file.text_factory = str  # `_rows` has made bytes of it, and the copy may be read as a store
     return Examined(file, wrong, rows, lost, damaged)
 
 
@@ -100,6 +108,7 @@ def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
     version = pragma(file, "user_version")
     is_marked = pragma(file, "application_id") == int.from_bytes(APPLICATION, "big")
     if not is_marked and (names or not new):
+        # Version 1 had no `calls`, and is to be refused as a store all the same.
         if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
             raise no_store(path)
         return ["its application id is overwritten"]
@@ -113,13 +122,15 @@ def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
 
 def _snapshot(path: Path) -> tuple[bytes, bytes]:
     """Read a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
-    for _ in range(50):
+    for _ in range(50):  # with the pauses at least 2.5 seconds
         written = path.stat().st_mtime_ns
         log = b""
         main = path.read_bytes()
+        # SQLite deletes the log when the last process closes the store.
         with suppress(FileNotFoundError):
             log = Path(f"{path}-wal").read_bytes()
-        if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
+        # Else the log may have been copied into the file and begun anew meanwhile, and the two do not fit.
+        if path.stat().st_mtime_ns == written:
             return main, log
         time.sleep(0.05)
     raise RagnbError(f"{path}: a run is writing to it continuously; try again after it has ended")
@@ -132,7 +143,9 @@ def _in_memory(path: Path, main: bytes, log: bytes) -> tuple[sqlite3.Connection,
     memory.execute("PRAGMA writable_schema = ON")
     if not log:
         copy = bytearray(main)
-        copy[18:20] = b"\1\1"  # SQLite opens a file in memory without a log only
+        # The versions of the format to write and to read, which are 2 with a log: SQLite opens a file in memory
+        # without one only.
+        copy[18:20] = b"\1\1"
         memory.deserialize(copy)
         return memory, 0
     with TemporaryDirectory(prefix="ragnb-") as folder:
@@ -147,6 +160,7 @@ def _in_memory(path: Path, main: bytes, log: bytes) -> tuple[sqlite3.Connection,
             ) from None
         with closing(connect(place)) as file:
             file.execute("PRAGMA writable_schema = ON")
+            # Of its answer (busy, frames in the log, frames copied) the second; -1 where it knows of no log.
             frames = file.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
             file.backup(memory)
     return memory, max(0, frames)
@@ -156,9 +170,9 @@ def _missing_pages(main: bytes, log: bytes) -> list[str]:
     """Say how many pages a file lacks, by the size in its header: https://www.sqlite.org/fileformat2.html."""
     if main[68:72] != APPLICATION:
         return []
-    page_size = int.from_bytes(main[16:18], "big")
+    page_size = int.from_bytes(main[16:18], "big")  # in bytes
     pages = int.from_bytes(main[28:32], "big")
-    present = len(main) // max(1, page_size)
+    present = len(main) // max(1, page_size)  # a damaged header may say 0
     # SQLite copies the log into the file page by page, the first, which holds the size, before the rest. A process
     # that is killed between them leaves a file that is too short and a log that still holds the pages.
     logged = {int.from_bytes(log[start : start + 4], "big") for start in _frames(log)}
@@ -170,6 +184,8 @@ def _missing_pages(main: bytes, log: bytes) -> list[str]:
 
 def _frames(log: bytes) -> Iterator[int]:
     """Yield where the frames of a log start, those of its present round: earlier ones have other salts."""
+    # The log has a header of 32 bytes, a frame one of 24 and then a page; both headers hold the salts. The header
+    # of a frame begins with the number of its page and the size of the file, of 4 bytes each.
     frame_size = 24 + int.from_bytes(log[8:12], "big")
     salts = log[16:24]
     for start in range(32, len(log) - frame_size + 1, frame_size):
@@ -210,7 +226,9 @@ def exported(path: Path) -> Iterator[Row]:
 def _without_keys(row: Row) -> Row:
     """Return a row without what looks like a key of an endpoint; its hashes are none."""
     hashes: Row = {name: row[name] for name in ("key", "run") if name in row}
-    if isinstance(about := row.get("about"), dict) and "inputs" in about:
+    about = row.get("about")
+    # That of a cell holds hashes too, and only its parameters may hold a key.
+    if isinstance(about, dict) and "inputs" in about:
         hashes["about"] = about | {"parameters": without_secrets(about.get("parameters"))}
     return dict(without_secrets(row)) | hashes
 
@@ -218,17 +236,17 @@ def _without_keys(row: Row) -> Row:
 def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
     """Yield the rows of a table that can be read, each one alone from where the table is damaged."""
     file.text_factory = bytes  # a text may not be UTF-8 any more
-    last = 0
+    last_read = 0
     try:
         for row in _selected(file, f"SELECT * FROM {table}"):
-            last = row.get("id", 0)
+            last_read = row.get("id", 0)
             yield row
     except UNREADABLE:
-        most = _last(file, table)
-        with suppress(*UNREADABLE):  # no row is smaller than 64 bytes
-            if most is None:
-                most = pragma(file, "page_size") * pragma(file, "page_count") // 64
-        for number in range(last + 1, (most or 0) + 1):
+        last_id = _last(file, table)
+        with suppress(*UNREADABLE):
+            if last_id is None:  # at most as many as fit in: no row is smaller than 64 bytes
+                last_id = pragma(file, "page_size") * pragma(file, "page_count") // 64
+        for number in range(last_read + 1, (last_id or 0) + 1):
             with suppress(*UNREADABLE):
                 yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
 
@@ -238,14 +256,19 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     cursor = file.execute(query)
     names = [part[0] for part in cursor.description]
     place = names.index("checksum") if "checksum" in names else 0
-    for values in cursor:  # of a claim its date tells
-        odd = place and checksum_of(values[1:place]).encode() != values[place]
+    for values in cursor:
+        # The checksum is of what stands between it and the id.
+        is_damaged = place > 0 and checksum_of(values[1:place]).encode() != values[place]
+        # A claim, whose date changes with each renewal, has none; of it the date tells.
+        if names[-1] == "until" and not isinstance(values[-1], float):
+            is_damaged = True
         row: Row = {}
-        if odd or (names[-1] == "until" and not isinstance(values[-1], float)):
-            row = {"damaged": True}
+        if is_damaged:
+            row["damaged"] = True
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):
+                # What is no JSON any more stays a text.
                 with suppress(ValueError, TypeError, RecursionError):
                     row[name] = json.loads(row[name])
         row.pop("checksum", None)
@@ -254,11 +277,14 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
 
 def _last(file: sqlite3.Connection, table: str) -> int | None:
     """Return the largest id that was given in a table; None where nothing tells."""
-    for query in (
+    # SQLite's own count also tells of the last rows, where these are lost.
+    queries = (
         f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'",
         f"SELECT max(id) FROM {table}",
-    ):
+    )
+    for query in queries:
         with suppress(*UNREADABLE):
-            if (row := file.execute(query).fetchone()) and isinstance(row[0], int):
+            row = file.execute(query).fetchone()
+            if row and isinstance(row[0], int):
                 return int(row[0])
     return None

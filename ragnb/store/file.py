@@ -16,21 +16,24 @@ from typing import Any
 from ragnb.errors import RagnbError
 from ragnb.store.calls import digest
 
-VERSION = 3
+VERSION = 3  # of the tables, as `user_version` in the file
 PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))
 COLUMNS: dict[str, list[str]] = PARTS["columns"]
-APPLICATION = b"ragn"
+APPLICATION = b"ragn"  # SQLite's application id: the mark of a store, in bytes 68 to 71 of its file
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # names of columns are texts, too
 Row = dict[str, Any]
 
 
 def connect(path: Path | str, patience: float = 2) -> sqlite3.Connection:
+    """Open a file of SQLite as the store uses it, without any look at what it holds."""
+    # Transactions begin where we say so (`isolation_level`), and threads take turns by the lock of the store.
     file = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     file.create_function("checksum", -1, lambda *values: checksum_of(values))
     return file
 
 
 def is_busy(error: sqlite3.Error) -> bool:
+    # The lowest byte is the kind of the error, the others its details: SQLITE_BUSY_SNAPSHOT is busy, too.
     return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
@@ -47,14 +50,15 @@ def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) 
     """Add rows, given without their checksums, and return the id of the last."""
     columns = COLUMNS[table]
     place = columns.index("checksum")
-    last = 0
-    query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    last_id = 0
+    marks = ", ".join("?" * len(columns))
+    query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
     for row in rows:
-        last = (
-            file.execute(query, [*row[:place], checksum_of(row[:place]), *row[place:]]).lastrowid
-            or 0
-        )
-    return last
+        # What stands behind the checksum may change later, and is not part of it.
+        fixed = row[:place]
+        values = [*fixed, checksum_of(fixed), *row[place:]]
+        last_id = file.execute(query, values).lastrowid or 0
+    return last_id
 
 
 def checksum_of(values: Sequence[Any]) -> str:
@@ -79,10 +83,10 @@ def in_words(path: Path | None) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        # Errors that Python's sqlite3 raises by itself have no code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(
-            error
-        ):
+        is_corrupt = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+        if is_corrupt or "decode to UTF-8" in str(error):
             raise damaged_store(path, str(error)) from error
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise DiskFull(

@@ -424,7 +424,7 @@ class _Job:
         except (Exception, asyncio.CancelledError) as error:
             if self._given_up:
                 raise
-            # What comes between the client and here, such as a library, may have raised another error in its place.
+            # Code between the client and here, such as a library, may have raised another error in its place.
             stops = [client.stopped for client in self.clients]
             if isinstance(error, Stop):
                 stops.insert(0, error)

@@ -42,15 +42,24 @@ class Redactor:
             return [self(item) for item in value]
         if isinstance(value, str):
             for secret in self._keys:
-                if len(key := secret.get_secret_value()) < 8:
-                    value = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", value)
-                    continue
-                for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
-                    value = value.replace(form, "[key]")
-                head, *pieces = value.split(key[:8])
-                pieces = [piece[len(os.path.commonprefix([piece, key[8:]])) :] for piece in pieces]  # noqa: RUF071
-                value = "[key]".join([head, *pieces])
+                value = _without_key(value, secret.get_secret_value())
         return value
+
+
+def _without_key(text: str, key: str) -> str:
+    """Return a text with ``[key]`` in the place of a key, whole, as it is written elsewhere, or its beginning."""
+    if len(key) < 8:
+        return re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", text)
+    for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
+        text = text.replace(form, "[key]")
+    # Endpoints quote a key with its end replaced by stars, or cut: take out as much as follows of it.
+    before, *parts = text.split(key[:8])
+    rests = []
+    for part in parts:
+        # Of any texts, sign by sign; paths play no role here.
+        following = os.path.commonprefix([part, key[8:]])  # noqa: RUF071
+        rests.append(part[len(following) :])
+    return "[key]".join([before, *rests])
 
 
 def headers_of(profile: Profile) -> dict[str, SecretStr]:
@@ -61,10 +70,8 @@ def headers_of(profile: Profile) -> dict[str, SecretStr]:
         headers["Authorization"] = SecretStr(f"Bearer {key}")
     for name, variable in (profile.headers_env or {}).items():
         # A header of this name takes the place of the key's.
-        is_authorization = name.lower() == "authorization"
-        headers["Authorization" if is_authorization else name] = _variable(
-            f"headers_env.{name}", variable
-        )
+        header = "Authorization" if name.lower() == "authorization" else name
+        headers[header] = _variable(f"headers_env.{name}", variable)
     return headers
 
 

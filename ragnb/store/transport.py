@@ -99,10 +99,12 @@ def http_client(
         _refuse_announced(response, reply_bytes)
         response.stream = stream_class(response.stream, reply_bytes)
 
+    # True makes the library read its certificates from the environment (SSL_CERT_FILE), too.
+    verify = True if environment else _certificates(http)
     return openai.DefaultAsyncHttpxClient(
         follow_redirects=False,
         trust_env=environment,
-        verify=True if environment else _certificates(http),
+        verify=verify,
         event_hooks={"request": [before], "response": [after]},
     )
 
@@ -170,7 +172,9 @@ def _refuse_compressed(response: Any) -> None:
 
 
 def _refuse_announced(response: Any, most: int) -> None:
+    """Refuse a reply that says that it is too large; any other is capped while it is read."""
     announced = response.headers.get("content-length", "")
+    # Python refuses to make a number of a text of thousands of digits.
     if announced.isdecimal() and int(announced[:20]) > most:
         raise _too_large(most)
 
