@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, need_whole
-from ragnb.judging.plan import Told, need_one_system, text_of
+from ragnb.judging.plan import Condition, need_one_system, text_of
 from ragnb.judging.run import Judged, as_html, as_text, judge, spent_on
 from ragnb.judging.systems import System, answers_of
 from ragnb.markup import number, with_interval
@@ -303,14 +303,15 @@ def _notes(
     if used["tokens"] is None:
         used["tokens"] = say("judge.loop.unreported")
     is_without_answers = gain["n"] and not (cost["answers"] or loop.stopped)
-    conditions: list[Told] = [
-        (gain["n_tried"], "gained", metric, words),
-        (gain["n_tried"], "same_judge", metric, {}),
-        (is_without_answers, "gained_nothing", metric, words),
-        (True, "cost", metric, used),
-        (loop.rejudged, "rejudged", metric, {"n": loop.rejudged, "left": loop.failed}),
-        (loop.unanswered, "unanswered", metric, {"n": loop.unanswered}),
-        (loop.stopped, "stopped", metric, {"why": loop.stopped}),
+    words_if_rejudged = {"n": loop.rejudged, "left": loop.failed}
+    conditions = [
+        Condition(gain["n_tried"], "gained", metric, words),
+        Condition(gain["n_tried"], "same_judge", metric, {}),
+        Condition(is_without_answers, "gained_nothing", metric, words),
+        Condition(True, "cost", metric, used),
+        Condition(loop.rejudged, "rejudged", metric, words_if_rejudged),
+        Condition(loop.unanswered, "unanswered", metric, {"n": loop.unanswered}),
+        Condition(loop.stopped, "stopped", metric, {"why": loop.stopped}),
     ]
     return note_frame(holding_notes(say, conditions, "judge.loop"))
 

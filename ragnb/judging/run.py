@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbWarning, listing
-from ragnb.judging.plan import ALARMS, SEED, Plan, gates_to_settle, probe_notes
+from ragnb.judging.plan import ALARMS, SEED, Condition, Plan, gates_to_settle, probe_notes
 from ragnb.markup import element, one_line
 from ragnb.markup.rendering import fragment
 from ragnb.schema import (
@@ -76,7 +76,8 @@ class Judged(pd.DataFrame):
 
 def as_text(notes: pd.DataFrame, table: pd.DataFrame) -> str:
     """Return notes and the table below them for a terminal."""
-    return "\n".join([*(f"- {one_line(text)}" for text in notes["text"]), "", repr(table)])
+    items = [f"- {one_line(text)}" for text in notes["text"]]
+    return "\n".join([*items, "", repr(table)])
 
 
 def as_html(notes: pd.DataFrame, table: pd.DataFrame, lang: str) -> str:
@@ -191,12 +192,14 @@ def judge(
     weighed = {"doc": doc, "doc_weights": doc_weights}
     with opened(store) as kept:
         done = _run(plan, kept, gates, weighed, client=client, name=name, about=about, bar=progress)
-    judged = Judged(plan.scores(done.run.frame, STOPPED_EARLY if done.saved else "not judged yet"))
+    pending = STOPPED_EARLY if done.saved else "not judged yet"
+    judged = Judged(plan.scores(done.run.frame, pending))
     noise = plan.noise(done.run.frame)
     probe_rows, notes = probe_notes(done.probed, plan.rubric, plan.options.lang)
     notes += _notes(plan, judged, noise, done, gates)
-    for text in [row["text"] for row in notes if row["code"] in ALARMS]:
-        warnings.warn(text, RagnbWarning, stacklevel=2)
+    for note in notes:
+        if note["code"] in ALARMS:
+            warnings.warn(note["text"], RagnbWarning, stacklevel=2)
     judged.attrs = dict(plan.frame.attrs)
     judged.attrs["judge"] = {
         "run": done.run.id,
@@ -265,6 +268,7 @@ def _run(
         )
         probed = of_probes.frame
         accounts.append(of_probes.account)
+    # The run is in the store before the first round, as `settled` reads it there; `run_cells` takes it up.
     planned = kept.plan(plan.cells, name=name, about=about)
 
     def settled(shown: Flags) -> bool:
@@ -276,6 +280,7 @@ def _run(
     )
     accounts.append(run.account)
     saved = 0
+    # What a budget or an error left open is still wanted.
     if not run.stopped:
         saved = int(run.frame.loc[run.frame["status"] == "pending", "key"].nunique())
     spent = spent_on(kept.frame(run.id, attempts="all"))
@@ -298,16 +303,17 @@ def _notes(
     }
     conditions = [
         *plan.notes(judged, noise, done.run.stopped),
-        (done.saved, "stopped_early", "", words),
+        Condition(done.saved, "stopped_early", "", words),
     ]
     return holding_notes(texts.load(plan.options.lang), conditions, "judge.note")
 
 
 def spent_on(history: pd.DataFrame) -> dict[str, Any]:
     """Return what the attempts of a history took, those of earlier calls among them; None where it is unknown."""
+    # Rows of equal input share a cell, whose attempts the history then holds more than once.
     attempts = history.drop_duplicates(["key", "at"])
-    sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
-    return {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
+    columns = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
+    return {name: None if cells.isna().any() else cells.sum() for name, cells in columns.items()}
 
 
 def dry_run(
