@@ -52,24 +52,24 @@ class Fields:
     def dimension(self, key: str) -> tuple[str | None, str | None]:
         """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
-        scale = pattern("scale_of").fullmatch(word)
-        suffixed = pattern("suffixed").fullmatch(word)
-        readings = [(word, None), *([(scale[1], "")] if scale else [])]
+        readings: list[tuple[str, str | None]] = [(word, None)]
+        scale = pattern("scale_of").fullmatch(word)  # accuracy max
+        if scale:
+            readings.append((scale[1], ""))
+        suffixed = pattern("suffixed").fullmatch(word)  # accuracy (1-10)
         if suffixed:
-            readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])]
-        return next(
-            ((self.names[base], stated) for base, stated in readings if base in self.names),
-            (None, None),
-        )
+            readings.append((plain(suffixed[1]), suffixed[2] or suffixed[3]))
+        for name, stated_scale in readings:
+            if name in self.names:
+                return self.names[name], stated_scale
+        return None, None
 
     def members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
         if isinstance(value, str) and depth and value.lstrip()[:1] in ("{", "｛", "["):
             # Some models write the object of scores as a text in a member; two objects would be two verdicts.
-            if len(inner := find_objects(value)) == 1:
-                value = inner[0].value
-            else:
-                value = None
+            inner = find_objects(value)
+            value = inner[0].value if len(inner) == 1 else None
         # A reply that nests deeper than any rubric is no verdict, and must not exhaust the stack.
         if not isinstance(value, Object | list) or depth > 6:
             return
@@ -77,44 +77,57 @@ class Fields:
             for item in value:
                 yield from self.members(item, of, depth + 1)
             return
-        words = [(key_words(key), key, item) for key, item in value]
-        names = [
-            item for word, _, item in words if fits("name_key", word) and isinstance(item, str)
-        ]
-        # A list of {"name": …, "score": …}: the dimension is a value here, not a key.
-        named, _ = self.dimension(names[0]) if len(names) == 1 else (None, None)
-        if named and any(fits("value_key", word) for word, _, _ in words):
-            of = named
-        for word, key, item in words:
-            name, scale = (None, None) if of else self.dimension(key)
-            if name:
-                kind = "scale" if scale == "" else "score"
+        of = self._named_dimension(value) or of
+        for key, item in value:
+            words = key_words(key)
+            name, scale = None, None
+            if not of:  # within a dimension, keys are its own: value, scale, remark
+                name, scale = self.dimension(key)
+            if name is None:
+                kind = self._kind(of, words, item)
+            elif scale == "":
+                kind = "scale"
             else:
-                kind = self._kind(of, word, item)
+                kind = "score"
             if scale:
                 yield "scale", str(name), scale
             if kind == "score" and isinstance(item, Object):
                 yield from self.members(item, name or of, depth + 1)
             elif kind == "inside":
                 yield from self.members(item, "", depth + 1)
+            elif kind == "score":
+                yield kind, name or of, item
             elif kind:
-                yield kind, name or (of if kind == "score" else word), item
+                yield kind, name or words, item
 
-    def _kind(self, of: str, word: str, item: Any) -> str:
+    def _named_dimension(self, value: Object) -> str | None:
+        """Return the dimension of an object like ``{"name": …, "score": …}``, where it is a value and no key."""
+        keys = [key_words(key) for key, _ in value]
+        names = [
+            item
+            for words, (_, item) in zip(keys, value, strict=True)
+            if fits("name_key", words) and isinstance(item, str)
+        ]
+        if len(names) != 1:
+            return None
+        dimension, _ = self.dimension(names[0])
+        has_value = any(fits("value_key", words) for words in keys)
+        return dimension if has_value else None
+
+    def _kind(self, of: str, words: str, item: Any) -> str:
         """Return what a member is, by the first row of a table that fits its key and content."""
         rows = RULES["keys"]["of_one_score" if of else "of_scores"]
-        content = "" if item is None else str(item)
         if isinstance(item, Object | list):
-            content = "{" * bool(item)
+            content = "{" if item else ""  # the rows ask only whether something is within
+        elif item is None:
+            content = ""
         else:
-            content = content.strip().casefold()
-        return str(
-            next(
-                kind
-                for kind, key, text in rows
-                if fits(key, word, self.words) and fits(text, content)
-            )
+            content = str(item).strip().casefold()
+        # The last row of each table fits all.
+        kind = next(
+            kind for kind, key, text in rows if fits(key, words, self.words) and fits(text, content)
         )
+        return str(kind)
 
     def meant(self, value: Any) -> set[tuple[str, float]]:
         """Return the scores of an object, in whatever form."""
@@ -153,10 +166,8 @@ class Fields:
         low = self.rubric.low
         high = self.rubric.high
         stated = str(value)
-        numbers = {
-            float(one)
-            for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(NUMBER_SIGNS))
-        }
+        written = re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(NUMBER_SIGNS))
+        numbers = {*map(float, written)}
         other = (
             not numbers
             # "1-10" names both ends, "out of 10" the upper one. The lower alone has to be called the least.
@@ -171,10 +182,10 @@ class Fields:
 
     def number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""
+        # Numbers of a reply are read as texts, so that none is changed; what is no text is none.
+        number = None
         if isinstance(value, str):
             number = pattern("number").fullmatch(bare_number(value))
-        else:
-            number = None
         if number is None or has("hedged", number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
         low = self.rubric.low
