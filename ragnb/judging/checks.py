@@ -26,9 +26,10 @@ def _entries(*lists: str) -> set[str]:
 
 def _one_of(entries: set[str]) -> str:
     """Return the pattern of one entry, the longest first; scripts without blanks need none around it."""
-    alone = sorted((e for e in entries if not _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
-    joined = sorted((e for e in entries if _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
-    whole = rf"(?<!{_LETTER})(?:{'|'.join(alone)})(?!{_LETTER})"
+    longest_first = sorted(entries, key=len, reverse=True)
+    whole_words = "|".join(e for e in longest_first if not _WRITTEN_TOGETHER.match(e))
+    joined = [e for e in longest_first if _WRITTEN_TOGETHER.match(e)]
+    whole = rf"(?<!{_LETTER})(?:{whole_words})(?!{_LETTER})"
     return f"(?:{'|'.join([whole, *joined])})"
 
 
@@ -69,12 +70,12 @@ def is_harmless(sentence: str, place: str) -> bool:
     >>> is_harmless("Ich hoffe, das hilft!", "after"), is_harmless("Das gilt nicht.", "after")
     (True, False)
     """
-    made = _place(place)
-    if not made.alone.fullmatch(sentence) or not made.telling.search(sentence):
+    patterns = _place(place)
+    if not patterns.alone.fullmatch(sentence) or not patterns.telling.search(sentence):
         return False
     # "I rate the answer as follows" announces a verdict, "the answer is as follows" what another wrote.
-    named = place == "signed" and _judged("words").search(sentence)
-    return not named or _judged("self").search(sentence) is not None
+    names_the_judged = place == "signed" and _judged("words").search(sentence)
+    return not names_the_judged or _judged("self").search(sentence) is not None
 
 
 def leaves_a_verdict(sentence: str) -> bool:
@@ -108,11 +109,14 @@ def _is_announced(sentence: str) -> bool:
     named = pattern("gives").sub(" verdict ", pattern("about_it").sub(" json ", sentence))
     if has("quoting", named) or has("asks_or_refers", named):
         return False
-    for clause in (pattern("clause").split(named)[-1], named):
-        rest = pattern("chinese").sub(" here ", pattern("own_digits").sub(" ", clause))
-        words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
+    last_clause = pattern("clause").split(named)[-1]
+    for clause in (last_clause, named):
         if pattern("form_alone").match(clause):
             return False
+        rest = pattern("own_digits").sub(" ", clause)
+        rest = pattern("chinese").sub(" here ", rest)
+        rest = pattern("own_reply").sub("verdict", rest)
+        words = set(re.findall(r"[^\W\d_]+|\d", rest))
         if words and all(fits("filler", word) or fits("core", word) for word in words):
             return any(fits("core", word) for word in words)
     return False
@@ -278,6 +282,7 @@ def _is_of_scores_alone(sentence: str, words: str, material: Sequence[str]) -> b
 
 
 def _may_withdraw(sentence: str, words: str) -> bool:
+    """Return whether a remark may take the scores back: it is not known to be of the answer alone."""
     if _takes_back(sentence) or has("disowning", sentence) or has("withdrawn", sentence):
         return True
     if (
@@ -335,10 +340,11 @@ def _words(text: str) -> set[str]:
 
 def _is_content(word: str) -> bool:
     """Return whether a word is neither of grammar nor of judging."""
-    of_judging = has("of_a_verdict", word) or has("forward", word) or has("disowning", word)
-    return not (of_judging or has("declined", word) or has("made_up", word)) and not is_harmless(
-        f"verdict {word}", "signed"
-    )
+    of_judging = ("of_a_verdict", "forward", "disowning", "declined", "made_up")
+    if any(has(name, word) for name in of_judging):
+        return False
+    # A word of grammar, with which "verdict" is still a harmless sentence.
+    return not is_harmless(f"verdict {word}", "signed")
 
 
 def sentences_of(text: str) -> set[str]:

@@ -142,6 +142,7 @@ def improve(
     """
     rubric = rubric or Rubric()
     if threshold is None:
+        # An answer that only just passes is worth another try.
         threshold = min(rubric.high, rubric.passing.threshold + (rubric.high - rubric.low) / 9)
     need_whole("attempts", attempts)
     if not rubric.low <= threshold <= rubric.high:
@@ -185,14 +186,20 @@ def improve(
                 break
         # An answer that the system repeats is judged already, and paid for once.
         bill = pd.concat([kept.frame(run, attempts="all") for run in loop.runs], ignore_index=True)
-        bill = bill[~bill["key"].isin(kept.frame(loop.runs[0])["key"])]
+        first_keys = kept.frame(loop.runs[0])["key"]  # of the judgements of the given answers
+        bill = bill[~bill["key"].isin(first_keys)]
         bill = bill.drop_duplicates(["key", "at"])
     cost = _cost(bill)
-    whole, gain = _gain(pd.concat(loop.rounds, ignore_index=True), metric, doc, level)
-    notes = _notes(loop, gain, cost, threshold, say)
-    best = whole[whole["kept"]].reset_index(drop=True)
-    account = total_account(loop.accounts)
-    return Improved(whole, best, pd.DataFrame([gain]), cost, notes, lang, account)
+    judged_attempts, gain = _gain(pd.concat(loop.rounds, ignore_index=True), metric, doc, level)
+    return Improved(
+        attempts=judged_attempts,
+        kept=judged_attempts[judged_attempts["kept"]].reset_index(drop=True),
+        gain=pd.DataFrame([gain]),
+        cost=cost,
+        notes=_notes(loop, gain, cost, threshold, say),
+        lang=lang,
+        account=total_account(loop.accounts),
+    )
 
 
 @dataclass
@@ -224,12 +231,12 @@ class _Loop:
             about = judged.about
             self.accounts.append(about["account"])
             self.stopped = about["stopped"] or self.stopped
-            unread = int((judged[f"{self.metric}__status"] == "failed").sum())
+            failed = int((judged[f"{self.metric}__status"] == "failed").sum())
             if left:
-                self.rejudged += unread
-            if not unread or self.stopped:
+                self.rejudged += failed
+            if not failed or self.stopped:
                 break
-        self.failed += unread
+        self.failed += failed
         self.rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
         self.runs.append(about["run"])
         # Once is enough to know the judge.
@@ -257,17 +264,17 @@ class _Loop:
         self.accounts.append(answered.account)
         self.stopped = answered.stopped
         self.runs.append(answered.id)
-        again = []
+        answered_cases = []
         replies = answered.frame["value"]
         for row, reply in zip(cases.to_dict("records"), replies, strict=True):
             if reply and reply["answer"]:
                 # The passages of the case are kept where the system returned none.
-                again.append(
-                    row | {key: value for key, value in reply.items() if value is not None}
-                )
+                given = {key: value for key, value in reply.items() if value is not None}
+                answered_cases.append(row | given)
+        # Where a budget ended the run, the others were not asked.
         if not self.stopped:
-            self.unanswered += len(low) - len(again)
-        return pd.DataFrame(again, dtype=object)
+            self.unanswered += len(low) - len(answered_cases)
+        return pd.DataFrame(answered_cases, dtype=object)
 
 
 def _cost(bill: pd.DataFrame) -> dict[str, Any]:
@@ -322,18 +329,26 @@ def _gain(
     """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
     attempts = attempts.sort_values(["__case", "attempt"], kind="stable", ignore_index=True)
     by_case = attempts[metric].astype(float).groupby(attempts["__case"])
-    attempts["kept"] = attempts.index.isin(
-        by_case.transform(lambda part: part.fillna(-np.inf).idxmax())
-    )
-    attempts[f"{metric}__before"] = by_case.transform(lambda part: part.iloc[0])
+    # The earliest of equal ones, and without any score the answer that was given.
+    best = by_case.transform(lambda scores: scores.fillna(-np.inf).idxmax())
+    attempts["kept"] = attempts.index.isin(best)
+    attempts[f"{metric}__before"] = by_case.transform(lambda scores: scores.iloc[0])
     kept = attempts[attempts["kept"] & attempts[f"{metric}__before"].notna()]
-    before, after = (kept[name].astype(float) for name in (f"{metric}__before", metric))
-    named = doc in kept and kept[doc].notna().all()
-    mean = stats.clustered_mean(
-        (after - before).to_numpy(), kept[doc] if named else None, level=level
-    )
-    gain = {"metric": metric, "before": before.mean(), "after": after.mean(), "value": mean.value}
-    gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}
-    return attempts.drop(columns="__case"), gain | {
-        "n_tried": int((attempts["attempt"] == 1).sum())
+    before = kept[f"{metric}__before"].astype(float)
+    after = kept[metric].astype(float)
+    docs = None
+    if doc in kept and kept[doc].notna().all():
+        docs = kept[doc]
+    mean = stats.clustered_mean((after - before).to_numpy(), docs, level=level)
+    gain = {
+        "metric": metric,
+        "before": before.mean(),
+        "after": after.mean(),
+        "value": mean.value,
+        "low": mean.low,
+        "high": mean.high,
+        "n": mean.n,
+        "n_clusters": mean.n_clusters,
+        "n_tried": int((attempts["attempt"] == 1).sum()),
     }
+    return attempts.drop(columns="__case"), gain

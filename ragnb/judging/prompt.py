@@ -33,12 +33,16 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     """
     say = texts.load(lang)
     names = [d.name for d in rubric.dimensions]
-    usual = _usual(rubric) and any(d.name == "accuracy" and not d.bands for d in rubric.dimensions)
-    shown = [
-        anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")
-    ]
+    has_passages = mode != "alone"
     low = f"{rubric.low:g}"
     high = f"{rubric.high:g}"
+    # What a passage that contradicts an answer means for the usual bands of accuracy.
+    has_usual_bands = any(d.name == "accuracy" and not d.bands for d in rubric.dimensions)
+    rule = ""
+    if has_passages and has_usual_bands and _usual(rubric):
+        rule = say("judge.rule")
+    shown = [anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == has_passages]
+    anchor_texts = "\n".join(_anchor_text(anchor, names) for anchor in shown)
     form = {
         "analysis": "…",
         **dict.fromkeys(names, "#"),
@@ -46,16 +50,17 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
         "suggestion": "…",
         "tag": "…",  # last, so that nothing of a verdict comes after it
     }
+    top = say("judge.top") if "accuracy" in names else ""
     return say(
         "judge.prompt",
-        mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
+        mode=say(f"judge.mode.{mode}", top=top),
         low=low,
         high=high,
         steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
         bands="\n".join(bands(rubric, lang)),
-        rule=say("judge.rule") if usual and mode != "alone" else "",
-        anchors="\n".join(_anchor_text(anchor, names) for anchor in shown)
-        or say("judge.no_anchors"),
+        rule=rule,
+        anchors=anchor_texts or say("judge.no_anchors"),
+        # A number stands without quotes: the form shows where one goes, and its range.
         form=_json(form).replace('"#"', f"<{low}–{high}>"),
     ).strip()
 
@@ -79,9 +84,8 @@ def bands(rubric: Rubric, lang: str) -> Iterator[str]:
         known = {}
     for d in rubric.dimensions:
         yield f"- {d.name}: {d.description}" if d.description else f"- {d.name}"
-        yield from (
-            f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items()
-        )
+        for band, meaning in (d.bands or known.get(d.name, {})).items():
+            yield f"  {band}: {meaning}"
 
 
 def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
@@ -100,13 +104,16 @@ def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
 
 def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
     """Return an anchor in the very forms of the material and of the reply."""
+    given: dict[str, Any] = {"question": anchor.question}
     if anchor.contexts:
-        contexts = {"contexts": numbered(anchor.contexts)}
-    else:
-        contexts = {}
-    given = {"question": anchor.question, **contexts, "answer": anchor.answer}
-    known = ((name, anchor.scores[name]) for name in names if name in anchor.scores)
-    scores = {name: int(score) if score == int(score) else score for name, score in known}
+        given["contexts"] = numbered(anchor.contexts)
+    given["answer"] = anchor.answer
+    scores: dict[str, float] = {}
+    for name in names:
+        if name in anchor.scores:
+            score = anchor.scores[name]
+            # 9, not 9.0: a judge copies the form of its examples.
+            scores[name] = int(score) if score == int(score) else score
     reply = {
         "analysis": anchor.analysis,
         **scores,
@@ -142,9 +149,8 @@ def material(inputs: Mapping[str, Any], lang: str = "en", *, tag: str) -> str:
     say = texts.load(lang)
     before = say("judge.frame", tag=tag)
     after = say("judge.after", tag=tag)
-    return "\n".join(
-        [before, f"<data-{tag}>", _json(inputs).replace("<", "\\u003c"), f"</data-{tag}>", after]
-    )
+    block = _json(inputs).replace("<", "\\u003c")
+    return "\n".join([before, f"<data-{tag}>", block, f"</data-{tag}>", after])
 
 
 def _json(value: Any) -> str:
@@ -167,17 +173,14 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     """
     first = passages[:top_k]
     most = math.inf if budget is None else budget
-    shown = [
-        text
-        for text, size in zip(first, accumulate(map(count_tokens, first)), strict=True)
-        if size <= most
-    ]
+    sizes = accumulate(map(count_tokens, first))  # of each passage with all before it
+    shown = [text for text, size in zip(first, sizes, strict=True) if size <= most]
     if first and not shown and most > 0:
-        fits = (
-            bisect_right(range(len(first[0]) + 1), most, key=lambda n: count_tokens(first[0][:n]))
-            - 1
-        )
-        return [first[0][:fits]], len(passages)
+        text = first[0]
+        # Tokens grow with the length, so that the longest beginning that fits is found by halving.
+        lengths = range(len(text) + 1)
+        length = bisect_right(lengths, most, key=lambda n: count_tokens(text[:n])) - 1
+        return [text[:length]], len(passages)
     return shown, len(passages) - len(shown)
 
 
@@ -202,7 +205,9 @@ def evidence_rank(passages: Sequence[str], gold: Sequence[str], expected: str | 
     """
     wanted = [text.strip() for text in gold if text.strip()]
     for rank, text in enumerate(passages, 1):
-        if any(part in text or (text.strip() and text.strip() in part) for part in wanted):
+        bare = text.strip()
+        # Chunks are cut elsewhere than gold passages: either may hold the other.
+        if any(part in text or (bare and bare in part) for part in wanted):
             return rank
     support = [support_lexical(expected, [text]) for text in passages]
     best = max((value for value in support if value > 0), default=None)

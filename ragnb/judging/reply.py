@@ -24,7 +24,7 @@ pattern = patterns_of(_FILE)
 NUMBER_SIGNS = str.maketrans(*RULES["signs"]["numbers"])
 _PUNCTUATION = str.maketrans(*RULES["signs"]["punctuation"])
 _CLOSERS = RULES["closers"]
-_DEPTH = 12  # no verdict is nested deeper
+_DEPTH = 12  # of objects and lists; no verdict is nested deeper
 
 
 def has(name: str, text: str, words: str = "") -> bool:
@@ -40,7 +40,10 @@ def fits(name: str, text: str, words: str = "") -> bool:
 def rules_out(table: str, sentence: str, words: str = "") -> bool:
     """Return the decision of a table for a sentence: the first row whose pattern matches."""
     rows: list[tuple[str, bool]] = RULES["sentences"][table]
-    return next((outcome for name, outcome in rows if has(name, sentence, words)), False)
+    for name, outcome in rows:
+        if has(name, sentence, words):
+            return outcome
+    return False
 
 
 class Unreadable(RagnbError):
@@ -61,7 +64,9 @@ def bare_number(value: str) -> str:
     """Return a number as it is read: full-width digits are digits, and emphasis is none of it."""
     text = value.strip().translate(NUMBER_SIGNS).casefold()
     emphasised = re.fullmatch(r"(\*{1,3}|`|_{1,2})\s{0,2}(.*?)\s{0,2}\1(.*)", text, re.DOTALL)
-    return (emphasised[2] + emphasised[3] if emphasised else text.removeprefix("**")).strip()
+    if emphasised:
+        return (emphasised[2] + emphasised[3]).strip()  # also **8** / 10
+    return text.removeprefix("**").strip()
 
 
 def squashed(text: str) -> str:
@@ -85,11 +90,16 @@ def folded(text: str) -> str:
     """Fold to lower case and ASCII punctuation, keeping every position."""
     if text.isascii():
         return text.lower()
-    folds = (
-        unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower()
-        for sign in text
-    )
-    return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
+    return "".join(map(_folded_sign, text))
+
+
+def _folded_sign(sign: str) -> str:
+    """Fold one sign; one that would become several, such as a ligature, stays as it is."""
+    if ord(sign) > 126:
+        fold = unicodedata.normalize("NFKC", sign).lower()
+    else:
+        fold = sign.lower()
+    return fold if len(fold) == 1 else sign
 
 
 class Object(tuple[tuple[str, Any], ...]):
@@ -130,10 +140,14 @@ def without_thoughts(text: str) -> str:
     for mark in pattern("thought").finditer(text):
         if not depth:
             kept.append(text[place : mark.start()])
-        if final := mark.lastgroup:  # only what closes a block has a group
-            if not depth and final != "final":
+        closing = mark.lastgroup  # only what closes a block has a group
+        if closing == "final":  # the channel of the answer begins, whatever is open
+            depth = 0
+        elif closing:
+            if not depth:
                 kept.clear()
-            depth = max(0, depth - 1) if final != "final" else 0
+            depth = max(0, depth - 1)
+        # A mark that closes itself, <think/>, opens nothing.
         elif not mark[0].rstrip(">＞").endswith("/"):
             depth += 1
         place = mark.end()
@@ -152,7 +166,7 @@ def unwrapped(text: str) -> str:
     >>> unwrapped(r'"{\\"accuracy\\": 8}"')
     '{"accuracy": 8}'
     """
-    for _ in range(2):
+    for _ in range(2):  # a string in a string, too
         body = _unfenced(text).strip()
         if pattern("escaped_object").match(body):
             body = f'"{body}"'
@@ -160,12 +174,16 @@ def unwrapped(text: str) -> str:
             if pattern("object_in_a_string").match(body):
                 text = json.loads(body, strict=False)
     text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
-    return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
+    # Only where quotes are written so: a text may well hold other entities.
+    if "&quot;" in text or "&#34;" in text:
+        return html.unescape(text)
+    return text
 
 
 def _unfenced(text: str) -> str:
     """Return the inside of a reply that is one fence."""
-    if fence := pattern("fence").match(text):
+    fence = pattern("fence").match(text)
+    if fence:
         return text[fence.end() :].rstrip().removesuffix(fence[1])
     return text
 
@@ -236,15 +254,19 @@ _OPENING = re.compile(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])")
 
 def _members_alone(text: str) -> list[Found]:
     """Return the object of a text that is nothing but its members."""
-    if not pattern("lines_alone").match(body := _unfenced(text).strip()):
+    body = _unfenced(text).strip()
+    if not pattern("lines_alone").match(body):
         return []
+    # Without the marks of YAML around it, or a brace that closes what none has opened.
     body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
-    value, _, end, _ = _read_leniently("{" + body + "\n}", 0)
-    if value and end == len(body) + 3:
-        return [Found(value, 0, len(text), "repaired")]
+    in_braces = "{" + body + "\n}"
+    read = _read_leniently(in_braces, 0)
+    if read.value and read.end == len(in_braces):
+        return [Found(read.value, 0, len(text), "repaired")]
     return []
 
 
+# Numbers stay texts as they are written, and members with the same key are all kept.
 _DECODER = json.JSONDecoder(
     strict=False, object_pairs_hook=Object, parse_int=str, parse_float=str, parse_constant=str
 )
@@ -263,6 +285,7 @@ def _read_leniently(text: str, start: int) -> Found:
     while copy.closers or not copy.written:
         token = pattern(copy.expected_part()).match(text, copy.place)
         if token is None or len(copy.closers) > _DEPTH:
+            # Nothing but blanks follows: the reply breaks off here. A slice, so that time stays linear.
             is_cut = not text[copy.place : copy.place + 99].strip()
             return Found(None, start, copy.place, "truncated" if is_cut else "no_json")
         if not copy.take(token):
@@ -310,7 +333,8 @@ class _Copy:
         if kind == "quote":
             start = self.place
             ends = _string_ends(self.text, _CLOSERS[word])
-            end = ends[bisect_right(ends, start - 1)]
+            end = ends[bisect_right(ends, start - 1)]  # the first from here on
+            # A string that ends the text leaves its object open.
             if end + 1 >= len(self.text):
                 self.place = end
                 return False
@@ -326,7 +350,7 @@ class _Copy:
             self.closers.append(_CLOSERS[word.translate(_PUNCTUATION)])
         elif kind == "close":
             self.closers.pop()
-            if self.last == ",":
+            if self.last == ",":  # JSON has no comma after the last member
                 self.written.pop()
         self.written += filter(None, (omitted, _piece(kind, word)))
         if kind == "ellipsis" or self.how == "elided":
@@ -365,20 +389,20 @@ def _piece(kind: str, word: str) -> str:
 @lru_cache(maxsize=16)
 def _string_ends(text: str, closers: str) -> list[int]:
     """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
-    marks = [
-        mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers
-    ]
-    return [
-        *(mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end())),
-        len(text),
-    ]
+    ends_a_string = pattern("ends_a_string")
+    ends = list[int]()
+    # An escape is passed over whole, so that the quote in it ends nothing.
+    for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL):
+        if mark[0] in closers and ends_a_string.match(text, mark.end()):
+            ends.append(mark.start())
+    return [*ends, len(text)]
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    """Return the character of an escape."""
+def _unescaped(escape: re.Match[str]) -> str:
+    """Return the character of an escape; of one that JSON does not know, what follows the backslash."""
     with suppress(ValueError):
-        return str(json.loads(f'"{found[0]}"'))
-    return found[1]
+        return str(json.loads(f'"{escape[0]}"'))
+    return escape[1]
 
 
 @lru_cache(maxsize=1024)
@@ -391,7 +415,9 @@ def plain(text: str) -> str:
     'accuracy'
     """
     lower = unicodedata.normalize("NFKC", text).casefold()
+    # Category Cf: signs of format, such as a zero-width joiner.
     visible = "".join(sign for sign in lower if unicodedata.category(sign) != "Cf")
+    # A key of nothing but marks stays what it is.
     return re.sub(r"^[\W_]+|[\W_]+$", "", visible) or visible.strip()
 
 

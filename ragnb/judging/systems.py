@@ -66,14 +66,14 @@ def arena(
     0         1      a        no answer
     1         1      b        no answer
     """
-    asked = read_cases(questions).drop(
+    to_answer = read_cases(questions).drop(
         columns=["answer", "retrieved_contexts", "system"], errors="ignore"
     )
     if not systems:
         raise RagnbError("systems is empty; name at least one: {'name': callable}")
-    if asked["sample_id"].duplicated().any():
+    if to_answer["sample_id"].duplicated().any():
         raise RagnbError("the questions contain a sample_id twice; give each question its own")
-    frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
+    frame = pd.concat([to_answer.assign(system=name) for name in systems], ignore_index=True)
     with opened(store) as kept:
         asking = frame.assign(arguments=frame["question"].map(lambda question: [text_of(question)]))
         answers = answers_of(asking, systems, kept, progress=progress).frame["value"]
@@ -91,8 +91,9 @@ def _answer_of(reply: Any) -> dict[str, Any]:
             )
         reply = {"answer": reply}
     passages = reply.get("retrieved_contexts")
-    several = isinstance(passages, Iterable) and not isinstance(passages, str | Mapping)
-    contexts, _ = as_texts([*passages] if several else passages)
+    if isinstance(passages, Iterable) and not isinstance(passages, str | Mapping):
+        passages = [*passages]  # a system may yield them
+    contexts, _ = as_texts(passages)
     return {"answer": text_of(reply.get("answer")), "retrieved_contexts": contexts}
 
 
@@ -113,8 +114,9 @@ def answers_of(asked: pd.DataFrame, systems: Mapping[str, System], store: Store,
     ]
 
     async def work(cell: Cell) -> Outcome:
-        return Outcome.of(
-            _answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"]))
-        )
+        # The name of the system is the model of its cell, and so enters the key.
+        system = systems[cell.model]
+        reply = await called("system", system, *cell.inputs["arguments"])
+        return Outcome.of(_answer_of(reply))
 
     return run_cells(cells, work, store, name="answers", label="answer", **how)

@@ -15,9 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from ragnb.judging.agreement import Agreement
-from ragnb.judging.checks import (
-    is_quoted,
-)
+from ragnb.judging.checks import is_quoted
 from ragnb.judging.fields import Fields
 from ragnb.judging.reply import (
     Found,
@@ -143,12 +141,17 @@ def parse_verdict(
             why = str(error)
         return Verdict(text, error.parse_status + mark, why)
     # The outermost come last, so that their own texts win.
-    words = {
+    members = {
         plain(key): value for part in reversed([*objects(chosen.value)]) for key, value in part
     }
-    lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
-    said = ("\n".join(str(text or "") for text in lines) for lines in lists)
-    return Verdict(text, chosen.how, None, scores, *said)
+    own_texts = {name: _joined(members.get(name)) for name in TEXTS}
+    return Verdict(text, chosen.how, None, scores, **own_texts)
+
+
+def _joined(value: Any) -> str:
+    """Return a member as one text, a list line by line; blank where there is none."""
+    lines = value if isinstance(value, list) else [value]
+    return "\n".join(str(line or "") for line in lines)
 
 
 class _Reading:
@@ -162,13 +165,13 @@ class _Reading:
 
     def read(self, body: str) -> tuple[Found, dict[str, float]]:
         """Return the verdict of a reply without thoughts, and its scores."""
-        refuse(
-            re.search("[\u202d\u202e]", body), "not_a_number", "the reply turns the order of signs"
-        )
-        objects = find_objects(body, MOST_UNREAD)
-        self._ends_whole(body, objects)
-        rest = folded(without_objects(body, objects))
-        chosen, tagged = self._chosen(body, rest, objects)
+        # The overrides of direction in Unicode: a reader would see other digits than we read.
+        turned = re.search("[\u202d\u202e]", body)
+        refuse(turned, "not_a_number", "the reply turns the order of signs")
+        objects_found = find_objects(body, MOST_UNREAD)
+        self._ends_whole(body, objects_found)
+        rest = folded(without_objects(body, objects_found))
+        chosen, tagged = self._chosen(body, rest, objects_found)
         scores = self.fields.scores(chosen.value)
         self.agreement.check_members(chosen.value, scores)
         self.agreement.check_words(
@@ -178,42 +181,30 @@ class _Reading:
 
     def _ends_whole(self, body: str, found: Sequence[Found]) -> None:
         """Refuse lines without braces whose last digit may be the first of a larger number: 1 of 10."""
-        alone = len(found) == 1 and found[0].value is not None and not re.search("[{｛]", body)
-        last = re.search(r"(?<![\d.])[1-9]\d*$", body)
-        cut = alone and last is not None and float(last[0]) * 10 <= self.fields.rubric.high
-        refuse(cut, "truncated", "the reply ends in a number that may go on")
+        is_lines = len(found) == 1 and found[0].value is not None and not re.search("[{｛]", body)
+        last_number = re.search(r"(?<![\d.])[1-9]\d*$", body)
+        # With a further digit it would be at least ten times as large, and still on the scale.
+        may_go_on = (
+            last_number is not None and float(last_number[0]) * 10 <= self.fields.rubric.high
+        )
+        refuse(is_lines and may_go_on, "truncated", "the reply ends in a number that may go on")
 
     def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
         """Return the object with the request's tag (then True), else the judge's only one with scores."""
         candidates = self._candidates(body, found)
-        key = pattern("key_of_a_score", self.fields.words)
-        ends = [*(one.start for one in found), len(body)][1:]
-        broken = [(one, end) for one, end in zip(found, ends, strict=True) if one.value is None]
-        truncated = any(one.how == "truncated" for one, _ in broken)
-        refuse(truncated, "truncated", "the reply ends in the middle of its JSON")
-        unread = any(key.search(body, one.start, end) for one, end in broken)
-        refuse(unread, "no_json", "the reply's JSON cannot be read")
-        refuse(
-            not (candidates or re.search("[{｛]", body)),
-            "no_json",
-            "the reply holds no JSON object",
-        )
-        refuse(
-            not candidates,
-            "missing_field",
-            "the reply holds no object with the fields that were asked for",
-        )
+        self._need_candidates(candidates, body, found)
         tagged = [one for one in candidates if self._has_tag(one)]
         _refuse_several(tagged)
         if tagged:
-            shown = _is_marked(tagged[0], rest, _quotations(body))
-            refuse(shown, "quoted", "the object with the tag is a quotation or struck out")
+            is_marked = _is_marked(tagged[0], rest, _quotations(body))
+            refuse(is_marked, "quoted", "the object with the tag is a quotation or struck out")
             return tagged[0], True
-        own_scores = self._own(candidates, body, rest)
-        _refuse_several(own_scores)
-        chosen = (own_scores or candidates)[0]
+        own = self._own(candidates, body, rest)
+        _refuse_several(own)
+        chosen = (own or candidates)[0]
+        # Words before the object that name the tag are no quotation for that.
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        quoted = not own_scores or (
+        quoted = not own or (
             not self._lists_scores(before) and is_quoted(self.fields.mention.sub(" ", before))
         )
         refuse(
@@ -226,9 +217,31 @@ class _Reading:
             for key, value in members_of(chosen.value)
             if fits("tag_key", plain(key))
         ]
-        other = self.tag and not all(fits("blank_form", tag) for tag in tags)
-        refuse(other, "quoted", "the object has another tag than the one that was asked for")
+        # A tag that was left blank is none; another one is that of another request.
+        has_other_tag = self.tag and not all(fits("blank_form", tag) for tag in tags)
+        refuse(
+            has_other_tag, "quoted", "the object has another tag than the one that was asked for"
+        )
         return chosen, False
+
+    def _need_candidates(
+        self, candidates: Sequence[Found], body: str, found: Sequence[Found]
+    ) -> None:
+        """Refuse a reply without an object of scores, and one where such an object cannot be read."""
+        key_of_a_score = pattern("key_of_a_score", self.fields.words)
+        # What cannot be read goes up to where the next object begins.
+        ends = [*(one.start for one in found), len(body)][1:]
+        broken = [(one, end) for one, end in zip(found, ends, strict=True) if one.value is None]
+        truncated = any(one.how == "truncated" for one, _ in broken)
+        refuse(truncated, "truncated", "the reply ends in the middle of its JSON")
+        unread = any(key_of_a_score.search(body, one.start, end) for one, end in broken)
+        refuse(unread, "no_json", "the reply's JSON cannot be read")
+        if candidates:
+            return
+        has_brace = re.search("[{｛]", body)
+        refuse(not has_brace, "no_json", "the reply holds no JSON object")
+        fault = "the reply holds no object with the fields that were asked for"
+        refuse(True, "missing_field", fault)
 
     def _has_tag(self, one: Found) -> bool:
         """Return whether an object holds the tag of the request."""
@@ -236,70 +249,68 @@ class _Reading:
 
     def _own(self, candidates: Sequence[Found], body: str, rest: str) -> list[Found]:
         """Return the objects that are the judge's own: neither quoted, struck out, elided nor of the material."""
-        if len(candidates) > MOST_OBJECTS:
+        if (
+            len(candidates) > MOST_OBJECTS
+        ):  # too many to be one verdict, which is refused as several
             return list(candidates)
         quotations = _quotations(body)
         texts_shown = [squashed(text) for text in self.material]
-        known = list(self._known())
-        objects = list[Found]()
+        scores_shown = list(self._known())
+        own = list[Found]()
         for one in candidates:
-            marked = one.how == "elided" or _is_marked(one, rest, quotations)
+            is_marked = one.how == "elided" or _is_marked(one, rest, quotations)
             written = squashed(body[one.start : one.end])
             meant = self.fields.meant(one.value)
-            shown = any(written in text for text in texts_shown)
-            shown = shown or any(meant and meant <= scores for scores in known)
-            if not (marked or shown):
-                objects.append(one)
-        return objects
+            is_shown = any(written in text for text in texts_shown)
+            # In another form: of the same scores, or of some of them.
+            is_shown = is_shown or any(meant and meant <= scores for scores in scores_shown)
+            if not (is_marked or is_shown):
+                own.append(one)
+        return own
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
-        lines = [
-            *filter(None, (re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.split("\n")))
-        ]
-        return len(lines) == len(self.fields.rubric.dimensions) and all(
-            map(self.fields.mention.match, lines)
-        )
+        # Without the numbers and marks of a list, and without blank lines.
+        bare = (re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.split("\n"))
+        lines = [line for line in bare if line]
+        is_one_each = len(lines) == len(self.fields.rubric.dimensions)
+        return is_one_each and all(map(self.fields.mention.match, lines))
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
-        rows = list[Found]()
-        given = list[dict[str, Any]]()
+        parts = list[Found]()
+        given = list[dict[str, Any]]()  # the scores of each, as they are written
         for one in found:
             items = one.value if isinstance(one.value, list) else [one.value]
             for item in items:
-                if scores := {
-                    name: value
-                    for kind, name, value in self.fields.members(item)
-                    if kind == "score"
-                }:
-                    rows.append(one._replace(value=item))
+                members = self.fields.members(item)
+                scores = {name: value for kind, name, value in members if kind == "score"}
+                if scores:
+                    parts.append(one._replace(value=item))
                     given.append(scores)
-        between = "".join(body[one.end : following.start] for one, following in pairwise(rows))
-        apart = len(set().union(*given)) == sum(map(len, given))
-        if len(rows) > 1 and apart and re.fullmatch(r"[\s,;，；]*", between):
+        between = "".join(body[one.end : following.start] for one, following in pairwise(parts))
+        share_no_dimension = len(set().union(*given)) == sum(map(len, given))
+        if len(parts) > 1 and share_no_dimension and re.fullmatch(r"[\s,;，；]*", between):
+            whole = Object([("scores", [part.value for part in parts])])
+            # As the part that was hardest to read.
             how = max(
-                (row.how for row in rows), key=("strict", "folded", "repaired", "elided").index
+                (part.how for part in parts), key=("strict", "folded", "repaired", "elided").index
             )
-            return [
-                Found(
-                    Object([("scores", [row.value for row in rows])]),
-                    rows[0].start,
-                    rows[-1].end,
-                    how,
-                )
-            ]
+            return [Found(whole, parts[0].start, parts[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
         filled = [
-            any(not (isinstance(v, str) and fits("blank_form", v)) for v in row.values())
-            for row in given
+            part
+            for part, scores in zip(parts, given, strict=True)
+            if not all(isinstance(v, str) and fits("blank_form", v) for v in scores.values())
         ]
-        return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
+        return filled or parts[:1]
 
     def _known(self) -> Iterator[set[tuple[str, float]]]:
         """Yield the scores in the material, by object and by text: an object in it may be truncated."""
         for text in self.material:
+            # As a page or a JSON text in a passage would show them.
             bare = folded(html.unescape(text).replace("\\", ""))
+            # To look for objects is costly, and most passages name no dimension.
             if any(name in bare for name in self.fields.names):
                 yield {(name, value) for name, value, _ in self.fields.mentions(bare)}
                 for one in (*find_objects(unwrapped(text)), *find_objects(bare)):
