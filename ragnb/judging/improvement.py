@@ -142,7 +142,7 @@ def improve(
     """
     rubric = rubric or Rubric()
     if threshold is None:
-        # An answer that only just passes is worth another try.
+        # A ninth of the scale is one point of 1 to 10.
         threshold = min(rubric.high, rubric.passing.threshold + (rubric.high - rubric.low) / 9)
     need_whole("attempts", attempts)
     if not rubric.low <= threshold <= rubric.high:

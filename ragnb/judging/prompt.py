@@ -36,7 +36,7 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     has_passages = mode != "alone"
     low = f"{rubric.low:g}"
     high = f"{rubric.high:g}"
-    # What a passage that contradicts an answer means for the usual bands of accuracy.
+    # The rule speaks of the sources, and names scores of accuracy on the usual scale.
     has_usual_bands = any(d.name == "accuracy" and not d.bands for d in rubric.dimensions)
     rule = ""
     if has_passages and has_usual_bands and _usual(rubric):
@@ -112,7 +112,7 @@ def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
     for name in names:
         if name in anchor.scores:
             score = anchor.scores[name]
-            # 9, not 9.0: a judge copies the form of its examples.
+            # A whole score without a point, as the scale of a rubric has it: 9, not 9.0.
             scores[name] = int(score) if score == int(score) else score
     reply = {
         "analysis": anchor.analysis,

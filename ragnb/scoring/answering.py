@@ -95,31 +95,40 @@ def answer_cases(
     async def work(cell: Cell) -> Outcome:
         started = time.perf_counter()
         question = cell.inputs["question"]
-        if retrieve is None:
-            passages = None
-        else:
-            passages = await called("retrieve", retrieve, question)
-        passages = _texts_of(passages)
+        passages = None
+        if retrieve is not None:
+            passages = _texts_of(await called("retrieve", retrieve, question))
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
             raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
-        found = {"retrieved_contexts": passages, "answer": answer}
-        return Outcome.of(found | _measured(started, bool(clients)))
+        value = {"retrieved_contexts": passages, "answer": answer}
+        return Outcome.of(value | _measured(started, bool(clients)))
 
-    own = {"version": version} if version else {}
+    # Among the inputs only where one is named, so that answers without a version are found again.
+    about_system = {"version": version} if version else {}
     lacking = missing_fields(frame, ["question"])
     cells = [
-        Cell(name, "answer", {"question": text} | own, system, missing=missing)
-        for name, text, missing in zip(frame["sample_id"], frame["question"], lacking, strict=True)
+        Cell(sample_id, "answer", {"question": question} | about_system, system, missing=missing)
+        for sample_id, question, missing in zip(
+            frame["sample_id"], frame["question"], lacking, strict=True
+        )
     ]
     with opened(store) as kept:
-        how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
-        run = run_cells(cells, work, kept, name=system, label="answer", **how)
+        run = run_cells(
+            cells,
+            work,
+            kept,
+            clients=clients,
+            name=system,
+            concurrency=concurrency,
+            progress=progress,
+            label="answer",
+        )
     answers = run.frame
     values = pd.DataFrame([value or {} for value in answers["value"]], frame.index, dtype=object)
-    done = frame.assign(
-        **values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None})
-    )
+    # None, and not NaN, where a system failed: a list of passages and a text have no NaN.
+    given = values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None})
+    done = frame.assign(**given)
     done["answer__status"] = answers["status"].replace("pending", "missing").tolist()
     # Without a client of ours nobody counts tokens or costs.
     measures = MEASURED if clients else MEASURED[:1]
@@ -157,16 +166,16 @@ def _measured(started: float, asks_model: bool) -> dict[str, Any]:
     meter = METER.get()
     calls = meter.recalled if meter else []
     seconds = time.perf_counter() - started + sum(call.seconds for call in calls)
+    tokens: list[int | None] = [None, None]
     if meter and asks_model:
         tokens = meter.tokens_of_all
-    else:
-        tokens = [None, None]
     return dict(zip(MEASURED, [round(seconds, 3), *tokens], strict=True))
 
 
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a thread, and await what it returns if need be; what it raises is a failed call."""
     try:
+        # A coroutine function returns at once, and what it returns runs in the loop.
         result = await asyncio.to_thread(function, *args)
         if inspect.isawaitable(result):
             return await result
@@ -180,13 +189,16 @@ async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
 def _forget_of_another_folder(module: str, folder: Path) -> None:
     """Forget an imported module where the folder has its own: two scenarios may each have a rag.py."""
     top = module.partition(".")[0]
-    files = [folder / f"{top}.py", folder / top / "__init__.py"]
-    there = {path.resolve() for path in files if path.is_file()}
-    known = getattr(sys.modules.get(top), "__file__", None)
-    if not there or known is None or Path(known).resolve() in there:
+    candidates = [folder / f"{top}.py", folder / top / "__init__.py"]
+    in_folder = {path.resolve() for path in candidates if path.is_file()}
+    imported_from = getattr(sys.modules.get(top), "__file__", None)
+    if not in_folder or imported_from is None or Path(imported_from).resolve() in in_folder:
         return
-    for name in [one for one in sys.modules if one == top or one.startswith(f"{top}.")]:
-        del sys.modules[name]
+    # A list, as the loop changes what it goes through.
+    for name in list(sys.modules):
+        if name == top or name.startswith(f"{top}."):
+            del sys.modules[name]
+    # The file may be newer than what the importer knows of the folder.
     importlib.invalidate_caches()
 
 
@@ -209,8 +221,8 @@ def named_function(name: str, folder: Path) -> Callable[..., Any]:
     >>> named_function("json:dumps", Path())([1])
     '[1]'
     """
-    module, colon, function = name.partition(":")
-    if not (module.strip() and colon and function.strip()):
+    module, _, function = name.partition(":")
+    if not (module.strip() and function.strip()):
         raise RagnbError(
             f"{name!r} does not name a function; write package.module:function, such as rag:answer"
         )
@@ -219,17 +231,16 @@ def named_function(name: str, folder: Path) -> Callable[..., Any]:
         sys.path.insert(0, first)
     _forget_of_another_folder(module, folder)
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except Exception as error:
         raise RagnbError(
             f"{name!r}: the module {module!r} cannot be imported ({type(error).__name__}: {error}); looked for "
             f"in {folder.resolve()} and among the installed packages"
         ) from error
-    value: Callable[..., Any] | None = getattr(found, function, None)
+    value: Callable[..., Any] | None = getattr(imported, function, None)
     if value is None or not callable(value):
-        have = [
-            key for key, one in vars(found).items() if callable(one) and not key.startswith("_")
-        ]
+        public = {key: item for key, item in vars(imported).items() if not key.startswith("_")}
+        have = [key for key, item in public.items() if callable(item)]
         raise RagnbError(
             f"{name!r}: {module!r} has no such function; {did_you_mean(function, have)}"
         )

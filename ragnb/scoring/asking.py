@@ -79,26 +79,26 @@ class Asker:
         raise CallFailed(unread + why)
 
     async def _send(self, talk: Sequence[dict[str, str]]) -> str:
+        """Send a talk, with the schema as long as the endpoint takes it."""
         if self.schema is not None:
             schema = {"name": "verdict", "strict": True, "schema": self.schema}
             form = {"response_format": {"type": "json_schema", "json_schema": schema}}
             try:
                 return await self.client.chat(talk, **form, **self.parameters)
             except CallFailed as fault:
+                # The statuses by which endpoints refuse a parameter that they do not know.
                 if not re.match(r"HTTP (400|415|422)\b", str(fault)):
                     raise
         text = await self.client.chat(talk, **self.parameters)
-        self.schema = (
-            None  # the same call went through without a schema, so the schema was the fault
-        )
+        # The same call went through without a schema, so the schema was the fault.
+        self.schema = None
         return text
 
     async def ask_once(self, prompt: str, read: Callable[[str], T]) -> T:
         """Ask one prompt for JSON."""
         messages = [{"role": "user", "content": prompt}]
-        return await self.ask(
-            messages, lambda text: read(json_part(text)), "the reply could not be read, twice: "
-        )
+        unread = "the reply could not be read, twice: "
+        return await self.ask(messages, lambda text: read(json_part(text)), unread)
 
 
 def json_part(text: str) -> str:
@@ -128,7 +128,8 @@ async def relevance(asker: Asker, question: str, passages: Sequence[str], lang: 
 
     The metric of this name in ragas is a rating of all passages together, and no share.
     """
-    data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
+    by_number = {str(n): text for n, text in enumerate(passages, 1)}
+    data = {"question": question, "passages": by_number}
     prompt = with_data(texts.load(lang)("scoring.relevance"), data)
     verdicts = await asker.ask_once(prompt, lambda text: _verdicts(text, len(passages)))
     return sum(verdicts) / len(verdicts)
@@ -141,6 +142,7 @@ class Relevance(BaseModel):
 
 
 def _verdicts(text: str, n: int) -> list[bool]:
+    """Read a reply about n passages; one that leaves a passage out, or has others, is none."""
     with suppress(ValidationError):
         relevant = Relevance.model_validate_json(text).relevant
         if set(relevant) == {str(place) for place in range(1, n + 1)}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ _WIDE_LINES = re.compile(
     r"(?<=[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef])[ \t]*\n[ \t]*"
     rf"(?={_WIDE.pattern})"
 )
-_LIGATURES = {ord(one): unicodedata.normalize("NFKC", one) for one in "ﬀﬁﬂﬃﬄﬅﬆ"}
+_LIGATURES = {ord(sign): unicodedata.normalize("NFKC", sign) for sign in "ﬀﬁﬂﬃﬄﬅﬆ"}
 _MOST_SAID = 120  # characters of an error of pypdf
 
 
@@ -90,10 +90,7 @@ def passages_of(
     >>> passages_of(pd.DataFrame({"source": ["a.pdf", "a.pdf"], "content": ["One.", "Two."]}))["unit"].tolist()
     ['a.pdf#1', 'a.pdf#2']
     """
-    if isinstance(documents, str | Path):
-        path = Path(documents)
-    else:
-        path = None
+    path = Path(documents) if isinstance(documents, str | Path) else None
     if path is not None and path.is_dir():
         passages = _of_folder(path, encoding)
     elif path is not None and path.suffix.lower() in _ONE_FILE:
@@ -104,16 +101,19 @@ def passages_of(
     table = pd.DataFrame([row for row in rows if row.text], columns=["doc_name", "where", "text"])
     if table.empty:
         raise RagnbError(f"{documents if path is not None else 'the frame'}: holds no text")
-    nth = table.groupby(["doc_name", "where"]).cumcount() + 1
+    nth = table.groupby(["doc_name", "where"]).cumcount() + 1  # of its document, or of its page
     units = map(_unit, table["doc_name"], table["where"], nth)
     table.insert(1, "unit", list(units))
     return table.drop(columns="where")
 
 
 def _unit(document: str, where: str, nth: int) -> str:
+    """Return the name of a passage; ``#page=3`` opens that page of a PDF in a browser."""
     if not where:
         return f"{document}#{nth}"
-    return f"{document}#{where}" if nth == 1 else f"{document}#{where}&passage={nth}"
+    if nth == 1:
+        return f"{document}#{where}"
+    return f"{document}#{where}&passage={nth}"
 
 
 _ONE_FILE = (*MARKDOWN_SUFFIXES, *HTML_SUFFIXES, ".pdf")
@@ -139,8 +139,10 @@ def _of_file(path: Path, name: str, encoding: str) -> Iterator[Passage]:
     if suffix == ".pdf":
         yield from _of_pdf(path, name)
         return
+    # Windows programs begin a file of UTF-8 with a mark, which is no part of its text.
+    codec = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
-        text = path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+        text = path.read_text(encoding=codec)
     except UnicodeDecodeError:
         raise RagnbError(
             f"{path}: is not {encoding}; name its encoding, such as encoding='gb18030'"
@@ -255,37 +257,44 @@ def html_text(html: str) -> str:
 
 
 def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterator[Passage]:
-    raw, _ = load(
-        source,
-        Lossy(),
-        format=None,
-        strict=False,
-        encoding=None if encoding == "utf-8" else encoding,
-    )
+    file_encoding = None if encoding == "utf-8" else encoding  # None is the default of the readers
+    raw, _ = load(source, Lossy(), format=None, strict=False, encoding=file_encoding)
     frame = {columns.get(name, name): cells for name, cells in raw.columns.items()}
-    named = {name.lower(): name for name in reversed(frame)}
-    text, name = (
-        next((named[key] for key in keys if key in named), None) for keys in (_TEXT, _NAME)
-    )
-    if text is None:
+    # Reversed, so that of two names that differ in case the first one stands.
+    by_lower_name = {name.lower(): name for name in reversed(frame)}
+    text_column = _first_of(_TEXT, by_lower_name)
+    name_column = _first_of(_NAME, by_lower_name)
+    if text_column is None:
         raise RagnbError(
             f"{raw.file}: the documents have no column of texts ({did_you_mean('text', list(frame))}); name it: "
             "columns={'…': 'text'}"
         )
-    names = ["documents"] * len(raw) if name is None else map(str, frame[name])
-    for document, passage in zip(names, frame[text], strict=True):
+    if name_column is None:
+        documents = ["documents"] * len(raw)
+    else:
+        documents = [str(cell) for cell in frame[name_column]]
+    for document, passage in zip(documents, frame[text_column], strict=True):
         yield Passage(document, "", passage if isinstance(passage, str) else "")
+
+
+def _first_of(keys: Sequence[str], by_lower_name: Mapping[str, str]) -> str | None:
+    """Return the column that is there of some usual names, the most telling of which come first."""
+    for key in keys:
+        if key in by_lower_name:
+            return by_lower_name[key]
+    return None
 
 
 def _parted(text: str) -> Iterator[str]:
     """Part a text between paragraphs, long ones by sentences; a heading stays with what follows."""
-    held = list[str]()
+    held = list[str]()  # the parts of the passage to come
     size = 0
     for paragraph in re.split(r"\n\s*\n", text):
         fits = _wide(paragraph) <= _SIZE
         parts = [paragraph] if fits else _SENTENCE.split(paragraph)
         for part in parts:
-            if held and size + _wide(part) > _SIZE and not held[-1].lstrip().startswith("#"):
+            is_full = bool(held) and size + _wide(part) > _SIZE
+            if is_full and not held[-1].lstrip().startswith("#"):
                 yield "\n\n".join(held)
                 held = []
                 size = 0
@@ -295,4 +304,5 @@ def _parted(text: str) -> Iterator[str]:
 
 
 def _wide(text: str) -> int:
+    """Return the length of a text in characters, in which a Chinese one counts twice."""
     return len(text) + len(_WIDE.findall(text))

@@ -90,14 +90,19 @@ class Plan:
         self.say = texts.load(lang)
         self.personas = [*personas]
         self.asker = Asker(self.client, PARAMETERS, lang=lang)
+        # By a hash of each, so that the order of the others stays when a document is added.
         self.passages = passages.assign(
             order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]]
         )
-        kinds = ["unanswerable"] * round(n * unanswerable) + ["multi"] * round(n * multi_passage)
-        kinds = [kind if len(passages) > 1 else kind.replace("multi", "single") for kind in kinds]
+        n_unanswerable = round(n * unanswerable)
+        # A single passage has no neighbour for a question of two.
+        n_multi = round(n * multi_passage) if len(passages) > 1 else 0
+        kinds = ["unanswerable"] * n_unanswerable + ["multi"] * n_multi
+        # Cut, as both shares may be rounded up to more than n questions together.
         self.kinds = [*kinds, *["single"] * n][:n]
         random.Random(seed).shuffle(self.kinds)
-        self.numbers, self.sources = count(1), self._sources()
+        self.numbers = count(1)
+        self.sources = self._sources()
 
     def _sources(self) -> Iterator[list[dict[Any, Any]]]:
         """Yield a passage and its neighbour for a question of two, documents in turn."""
@@ -108,30 +113,31 @@ class Plan:
         for lap in count():
             for own in by_document.values():
                 first = own[lap % len(own)]
+                # A document of one passage takes its neighbour from another.
                 others = own if len(own) > 1 else rows
                 second = others[(others.index(first) + 1) % len(others)]
-                yield [first | {"nth": lap // len(own) + 1}, second]
+                nth_question = lap // len(own) + 1  # about this passage
+                yield [first | {"nth": nth_question}, second]
 
     def cells(self, kinds: Sequence[str]) -> list[Cell]:
         """Return a cell for each question of these kinds, of the next passages."""
         return [self._cell(kind, number) for kind, number in zip(kinds, self.numbers, strict=False)]
 
     def _cell(self, kind: str, number: int) -> Cell:
-        sources = next(self.sources)[: 2 if kind == "multi" else 1]
+        sources = next(self.sources)
+        if kind != "multi":
+            sources = sources[:1]
+        persona = ""
         if self.personas:
             persona = self.personas[(number - 1) % len(self.personas)]
-        else:
-            persona = ""
-        units = [row["unit"] for row in sources]
-        shown = {row["unit"]: row["text"] for row in sources}
         inputs = {
             "kind": kind,
-            "units": units,
-            "passages": shown,
+            "units": [row["unit"] for row in sources],
+            "passages": {row["unit"]: row["text"] for row in sources},
             "persona": persona,
             "nth": sources[0]["nth"],
         }
-        calls = 2 if kind == "unanswerable" else 1
+        calls = 2 if kind == "unanswerable" else 1  # the second checks that nothing answers it
         tokens = calls * (_REPLY_TOKENS + count_tokens(self.prompt(inputs)))
         return Cell(
             f"g{number:03d}",
@@ -150,35 +156,40 @@ class Plan:
         say = self.say
         persona = inputs["persona"]
         nth = inputs["nth"]
-        words = [say("generate.task"), say(f"generate.{inputs['kind']}")]
+        lines = [say("generate.task"), say(f"generate.{inputs['kind']}")]
         if persona:
-            words.append(say("generate.persona", persona=persona))
+            lines.append(say("generate.persona", persona=persona))
         if nth > 1:
-            words.append(say("generate.nth", nth=nth))
+            lines.append(say("generate.nth", nth=nth))
         if inputs["kind"] == "unanswerable":
-            form = "generate.form_unanswerable"
+            lines.append(say("generate.form_unanswerable"))
         else:
-            form = "generate.form"
-        return with_data("\n".join([*words, say(form)]), {"passages": inputs["passages"]})
+            lines.append(say("generate.form"))
+        return with_data("\n".join(lines), {"passages": inputs["passages"]})
 
     async def work(self, cell: Cell) -> Outcome:
         """Ask for one question; what cannot be used is dropped, with the reason."""
-        found = await self.asker.ask_once(self.prompt(cell.inputs), _Reply.model_validate_json)
+        reply = await self.asker.ask_once(self.prompt(cell.inputs), _Reply.model_validate_json)
         if cell.inputs["kind"] == "unanswerable":
-            near = {
-                row["unit"]: row["text"] for row in self._nearest(found.question)
-            } | cell.inputs["passages"]
-            ask = with_data(
-                self.say("generate.check"), {"question": found.question, "passages": near}
-            )
-            answered = await self.asker.ask_once(
-                ask, lambda text: _Verdict.model_validate_json(text).answered
-            )
-            return Outcome.of({"dropped": "answered"} if answered else {"question": found.question})
-        lacking = _without_evidence(found.evidence, [*cell.inputs["passages"].values()])
-        return Outcome.of({"dropped": lacking} if lacking else found.model_dump())
+            if await self._is_answered(reply.question, cell.inputs["passages"]):
+                return Outcome.of({"dropped": "answered"})
+            return Outcome.of({"question": reply.question})
+        fault = _without_evidence(reply.evidence, [*cell.inputs["passages"].values()])
+        if fault:
+            return Outcome.of({"dropped": fault})
+        return Outcome.of(reply.model_dump())
+
+    async def _is_answered(self, question: str, passages: Mapping[str, str]) -> bool:
+        """Ask whether the passages that a question was made of, or those nearest to it, answer it after all."""
+        near = {row["unit"]: row["text"] for row in self._nearest(question)}
+        data = {"question": question, "passages": near | passages}
+        prompt = with_data(self.say("generate.check"), data)
+        return await self.asker.ask_once(
+            prompt, lambda text: _Verdict.model_validate_json(text).answered
+        )
 
     def _nearest(self, question: str) -> list[dict[Any, Any]]:
+        """Return the passages nearest to a question in wording."""
         rows = self.passages.to_dict("records")
         return sorted(rows, key=lambda row: -support_lexical(question, [row["text"]]))[:_NEAR]
 
@@ -195,6 +206,7 @@ def _without_evidence(quotes: Sequence[str], passages: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
+    """Return a text as quotes are compared: the line breaks of a file are blanks to a model."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
@@ -307,55 +319,73 @@ def generate_cases(
             cells = plan.cells(wanted)
             run = run_cells(cells, plan.work, kept, **how)
             accounts.append(run.account)
-            for cell, status, value in zip(
-                cells, run.frame["status"], run.frame["value"], strict=True
-            ):
+            outcomes = zip(cells, run.frame["status"], run.frame["value"], strict=True)
+            for cell, status, value in outcomes:
                 why = value.get("dropped") if status == "ok" else status
-                folded = unicodedata.normalize("NFKC", "" if why else value["question"]).casefold()
-                same = re.sub(r"[\W_]+", "", folded)
-                if why or same in rows:
-                    dropped[why or "duplicate"] += 1
+                if why:
+                    dropped[why] += 1
+                    continue
+                comparable = _comparable(value["question"])
+                if comparable in rows:
+                    dropped["duplicate"] += 1
                 else:
-                    rows[same] = _row(plan, cell, value)
+                    rows[comparable] = _row(plan, cell, value)
             have = Counter(row["kind"] for row in rows.values())
             wanted = [kind for kind in KINDS for _ in range(plan.kinds.count(kind) - have[kind])]
             if not wanted or run.stopped:
                 break
-    names = [
-        "sample_id",
-        "question",
-        "ground_truth_answer",
-        "ground_truth_contexts",
-        "doc_name",
-        "source_units",
-    ]
-    names += ["persona", "kind", "answerable", "generation_params"]
-    cases = pd.DataFrame([*rows.values()], columns=names)
+    cases = pd.DataFrame([*rows.values()], columns=_CASE_COLUMNS)
     cases.attrs["dropped"] = dict(dropped)
     cases.attrs["account"] = total_account(accounts)
     return cases
 
 
+def _comparable(question: str) -> str:
+    """Return a question without case, blanks and punctuation: what differs in nothing else is asked twice."""
+    folded = unicodedata.normalize("NFKC", question).casefold()
+    return re.sub(r"[\W_]+", "", folded)
+
+
+_CASE_COLUMNS = [
+    "sample_id",
+    "question",
+    "ground_truth_answer",
+    "ground_truth_contexts",
+    "doc_name",
+    "source_units",
+    "persona",
+    "kind",
+    "answerable",
+    "generation_params",
+]
+
+
 def _row(plan: Plan, cell: Cell, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the case of a question that is kept."""
     kind = cell.inputs["kind"]
-    answerable = cell.inputs["kind"] != "unanswerable"
-    params = {
-        "kind": kind,
-        "evidence": value.get("evidence", []),
-        "model": cell.model,
-        "lang": plan.lang,
-    }
+    is_answerable = kind != "unanswerable"
+    answer = None
+    contexts = None
+    if is_answerable:
+        answer = value["answer"].strip() or None
+        contexts = [*cell.inputs["passages"].values()]
     return {
         "sample_id": cell.sample_id,
         "question": value["question"].strip(),
-        "ground_truth_answer": value["answer"].strip() or None if answerable else None,
-        "ground_truth_contexts": [*cell.inputs["passages"].values()] if answerable else None,
+        "ground_truth_answer": answer,
+        "ground_truth_contexts": contexts,
         "doc_name": cell.cluster,
         "source_units": cell.inputs["units"],
         "persona": cell.inputs["persona"] or None,
         "kind": kind,
-        "answerable": answerable,
-        "generation_params": params | {"seed": plan.seed},
+        "answerable": is_answerable,
+        "generation_params": {
+            "kind": kind,
+            "evidence": value.get("evidence", []),
+            "model": cell.model,
+            "lang": plan.lang,
+            "seed": plan.seed,
+        },
     }
 
 
@@ -373,19 +403,19 @@ def endpoint(
     async def generate(question: str, passages: list[str] | None) -> str:
         prompt = question
         if passages is not None:
-            data = {
-                "question": question,
-                "passages": {str(n): text for n, text in enumerate(passages, 1)},
-            }
+            by_number = {str(n): text for n, text in enumerate(passages, 1)}
+            data = {"question": question, "passages": by_number}
             prompt = with_data(say("generate.answer", refusal=refusal), data)
-        return (await client.chat([{"role": "user", "content": prompt}], **parameters)).strip()
+        reply = await client.chat([{"role": "user", "content": prompt}], **parameters)
+        return reply.strip()
 
     return generate
 
 
 DECISIONS = ("keep", "edit", "drop")
-WORDING = ["question", "ground_truth_answer"]
-_SHEET = ("sample_id", "decision", *WORDING, "comment", "doc_name", "kind", "evidence")
+WORDING = ["question", "ground_truth_answer"]  # which an edit may change
+_FROM_PERSON = ("sample_id", "decision", *WORDING, "comment")  # read of a sheet that comes back
+_SHEET = (*_FROM_PERSON, "doc_name", "kind", "evidence")
 
 
 def review_sheet(cases: pd.DataFrame) -> pd.DataFrame:
@@ -418,21 +448,22 @@ def review_sheet(cases: pd.DataFrame) -> pd.DataFrame:
     ['', 'single', 'Returns are free.']
     """
     need_columns(cases.columns, ["sample_id", *WORDING])
-    stated: Any = cases.get("generation_params", [{}] * len(cases))
-    made = [one if isinstance(one, Mapping) else {} for one in stated]
-    sheet = pd.DataFrame(
-        {name: cases.get(name, pd.Series("", cases.index)) for name in _SHEET}, dtype=object
-    )
-    sheet["kind"] = [one.get("kind", "") for one in made]
-    sheet["evidence"] = ["\n\n".join(one.get("evidence") or []) for one in made]
+    cells: Any = cases.get("generation_params", [{}] * len(cases))
+    params = [cell if isinstance(cell, Mapping) else {} for cell in cells]
+    blank = pd.Series("", cases.index)
+    sheet = pd.DataFrame({name: cases.get(name, blank) for name in _SHEET}, dtype=object)
+    sheet["kind"] = [param.get("kind", "") for param in params]
+    sheet["evidence"] = ["\n\n".join(param.get("evidence") or []) for param in params]
     sheet = sheet.reset_index(drop=True).map(_text)
-    if (again := sheet["sample_id"].duplicated()).any():
-        twice = sheet.loc[again, "sample_id"].iloc[0]
+    is_repeated = sheet["sample_id"].duplicated()
+    if is_repeated.any():
+        twice = sheet.loc[is_repeated, "sample_id"].iloc[0]
         raise RagnbError(f"two cases have the id {twice!r}; each needs one of its own")
     return sheet
 
 
 def _text(cell: Any) -> str:
+    """Return a cell of a sheet as a text, "" for what is not there."""
     if absent(cell):
         return ""
     return str(cell).strip()
@@ -468,12 +499,13 @@ def with_decisions(
     cells = {row["sample_id"]: row for row in records(review_sheet(cases))}
     raw, _ = load(decisions, Lossy(), format=None, strict=True, encoding=encoding)
     need_columns(raw.columns, ["sample_id", "decision"])
-    given = pd.DataFrame(
-        {name: list(map(_text, raw.columns[name])) for name in _SHEET[:5] if name in raw.columns}
-    )
+    names = [name for name in _FROM_PERSON if name in raw.columns]
+    given = pd.DataFrame({name: list(map(_text, raw.columns[name])) for name in names})
     file = place(raw.file)
     seen = set[str]()
-    for number, row in enumerate(records(given), 1 if raw.typed else 2):
+    # As a person counts rows: of a text file from 2 on, below the names of the columns.
+    first_number = 1 if raw.typed else 2
+    for number, row in enumerate(records(given), first_number):
         key = row["sample_id"]
         decision = row["decision"].casefold()
         if key not in cells:
@@ -490,6 +522,7 @@ def with_decisions(
                 f"{file}row {number}: the decision {row['decision']!r} is not known; {hint}"
             )
         wording = {name: row[name] for name in WORDING if name in row}
+        # Blanks and line breaks are no wording.
         changed = [
             name for name, text in wording.items() if text.split() != cells[key][name].split()
         ]
@@ -538,12 +571,16 @@ def reviewed(cases: pd.DataFrame, decisions: Any, *, encoding: str | None = None
     ['b', 'Why?', 't', {'reviewed': 'edit'}]
     """
     sheet = with_decisions(cases, decisions, encoding=encoding).set_index(cases.index)
-    made = cases.get("generation_params", pd.Series(None, cases.index, dtype=object))
-    stated = [
-        {**(one if isinstance(one, Mapping) else {}), "reviewed": decision} if decision else one
-        for one, decision in zip(made, sheet["decision"], strict=True)
-    ]
-    result = cases.assign(generation_params=pd.Series(stated, cases.index, dtype=object))
+    cells = cases.get("generation_params", pd.Series(None, cases.index, dtype=object))
+    params = []
+    for cell, decision in zip(cells, sheet["decision"], strict=True):
+        if not decision:
+            params.append(cell)
+        elif isinstance(cell, Mapping):
+            params.append({**cell, "reviewed": decision})
+        else:
+            params.append({"reviewed": decision})
+    result = cases.assign(generation_params=pd.Series(params, cases.index, dtype=object))
     edited = sheet["decision"] == "edit"
     for name in WORDING:
         result[name] = result[name].mask(edited, sheet[name].replace("", None))

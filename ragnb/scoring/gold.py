@@ -88,12 +88,14 @@ def by_id(retrieved: Sequence[Any], gold: Sequence[Any]) -> Match:
     """
     ranked = _distinct(retrieved)
     wanted = _distinct(gold)
-    relevant = [one in wanted for one in ranked]
-    return Match(relevant, [one in ranked for one in wanted], {"id": sum(relevant)})
+    relevant = [key in wanted for key in ranked]
+    found = [key in ranked for key in wanted]
+    return Match(relevant, found, {"id": sum(relevant)})
 
 
 def _distinct(ids: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(str(one) for one in ids))
+    """Return ids as texts, each once at its first place: 7 and "7" are one."""
+    return list(dict.fromkeys(map(str, ids)))
 
 
 def by_text(retrieved: Sequence[str], gold: Sequence[str]) -> Match:
@@ -112,13 +114,16 @@ def by_text(retrieved: Sequence[str], gold: Sequence[str]) -> Match:
     ranked = _distinct_texts(retrieved)
     wanted = [passage for passage in _distinct_texts(gold) if passage.words]
     how: Counter[str] = Counter()
-    relevant = [False] * len(ranked)
+    relevant = []
+    # Of each gold passage the words that were retrieved. The most that one passage has of a word counts (|=), so
+    # that pieces that overlap are not counted twice.
     held: list[Counter[str]] = [Counter() for _ in wanted]
-    for rank, passage in enumerate(ranked):
+    for passage in ranked:
         means = [_means(passage, gold_passage) for gold_passage in wanted]
-        relevant[rank] = any(means)
-        if relevant[rank]:
-            how[next(filter(None, means))] += 1
+        relevant.append(any(means))
+        if any(means):
+            first_means = next(filter(None, means))
+            how[first_means] += 1
         for place, matched in enumerate(means):
             if matched:
                 held[place] |= Counter(passage.words)
@@ -148,7 +153,11 @@ def _means(retrieved: _Passage, gold: _Passage) -> str:
     if retrieved.words == gold.words:
         return "equal"
     gold_is_shorter = len(gold.words) <= len(retrieved.words)
-    shorter, longer = (gold, retrieved) if gold_is_shorter else (retrieved, gold)
+    if gold_is_shorter:
+        shorter, longer = gold, retrieved
+    else:
+        shorter, longer = retrieved, gold
+    # A gold passage may be a word or two, and counts where it is contained; a retrieved one of them is a fragment.
     if len(shorter.words) < LEAST_WORDS and not gold_is_shorter:
         return ""
     if _joined(shorter.words) in _joined(longer.words):
@@ -162,6 +171,7 @@ def _means(retrieved: _Passage, gold: _Passage) -> str:
 
 
 def _joined(words: Sequence[str]) -> str:
+    """Return words as a text in which a run of them is found at whole words only."""
     return f" {' '.join(words)} "
 
 
@@ -199,12 +209,17 @@ def ids_of(cases: pd.DataFrame) -> list[tuple[list[Any], list[Any]] | None]:
     [(['a'], ['b'])]
     """
     retrieved, gold = (_side(cases, side) for side in PASSAGES)
-    pairs = [
-        (got, wanted) if got is not None and wanted else None
-        for got, wanted in zip(retrieved, gold, strict=True)
-    ]
-    common = any({*map(str, pair[0])} & {*map(str, pair[1])} for pair in pairs if pair)
-    if common:
+    pairs: list[tuple[list[Any], list[Any]] | None] = []
+    are_of_one_kind = False
+    for retrieved_ids, gold_ids in zip(retrieved, gold, strict=True):
+        if retrieved_ids is None or not gold_ids:
+            pairs.append(None)
+            continue
+        # No id retrieved is a result; without a gold id there is nothing to find.
+        pairs.append((retrieved_ids, gold_ids))
+        if {*map(str, retrieved_ids)} & {*map(str, gold_ids)}:
+            are_of_one_kind = True
+    if are_of_one_kind:
         return pairs
     lacking = missing_fields(cases, PASSAGES)
     return [pair if lacks else None for pair, lacks in zip(pairs, lacking, strict=True)]
@@ -222,7 +237,7 @@ def _ids_in(cell: Any) -> list[Any] | None:
     """Return the ids of a list of ids or of objects; None for what is no list, and where one of them has no id."""
     if not hasattr(cell, "__len__") or isinstance(cell, str):
         return None
-    ids = [one.get("id") if isinstance(one, Mapping) else one for one in cell]
-    if any(one is None for one in ids):
+    ids = [item.get("id") if isinstance(item, Mapping) else item for item in cell]
+    if any(key is None for key in ids):
         return None
     return ids

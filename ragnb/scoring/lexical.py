@@ -18,6 +18,7 @@ from ragnb.errors import RagnbError
 from ragnb.files import patterns_of
 
 pattern = patterns_of(Path(__file__).with_name("lexical.toml"))
+# A figure or a name as it is written, and what it is compared by: its value and unit, or its words.
 Found = tuple[str, tuple[Any, ...]]
 _LATIN = frozenset(ascii_lowercase + digits)
 
@@ -67,10 +68,9 @@ def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float
     nan
     """
     given, texts = pair_of(answer, contexts)
-    passages = [tokens for text in texts if (tokens := words_of(text))]
-    sentences = [
-        tokens for part in pattern("sentence_end").split(given) if (tokens := words_of(part))
-    ]
+    passages = [words for words in map(words_of, texts) if words]
+    parts = pattern("sentence_end").split(given)
+    sentences = [words for words in map(words_of, parts) if words]
     if not passages or not sentences:
         return math.nan
     words = {token for passage in passages for token in passage}
@@ -96,12 +96,13 @@ def _sentence_support(
     """Mean of token, pair and ROUGE-L precision of one sentence."""
     from rapidfuzz.distance import LCSseq
 
-    pairs_of_words = list(pairwise(sentence))
-    parts = [sum(token in words for token in sentence) / len(sentence)]
-    if pairs_of_words:
-        parts += [sum(pair in pairs for pair in pairs_of_words) / len(pairs_of_words)]
-    parts.append(max(LCSseq.similarity(sentence, passage) for passage in passages) / len(sentence))
-    return math.fsum(parts) / len(parts)
+    precisions = [sum(token in words for token in sentence) / len(sentence)]
+    own_pairs = list(pairwise(sentence))
+    if own_pairs:
+        precisions.append(sum(pair in pairs for pair in own_pairs) / len(own_pairs))
+    longest_common = max(LCSseq.similarity(sentence, passage) for passage in passages)
+    precisions.append(longest_common / len(sentence))
+    return math.fsum(precisions) / len(precisions)
 
 
 def words_of(text: str) -> list[str]:
@@ -119,6 +120,7 @@ def words_of(text: str) -> list[str]:
         if word:
             tokens.append(word)
         else:
+            # A single character has no neighbour, and is a token itself.
             tokens += [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
     return tokens
 
@@ -160,10 +162,9 @@ def number_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[
     numbers = _numbers(unicodedata.normalize("NFKC", given))
     if not numbers:
         return math.nan, []
-    there = _numbers(unicodedata.normalize("NFKC", "\n".join(texts)))
-    return _share(
-        numbers, [written for written, what in numbers if not _number_stands(what, there)]
-    )
+    in_passages = _numbers(unicodedata.normalize("NFKC", "\n".join(texts)))
+    absent = [written for written, figure in numbers if not _number_stands(figure, in_passages)]
+    return _share(numbers, absent)
 
 
 def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[float, list[str]]:
@@ -201,9 +202,8 @@ def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[fl
     if not names:
         return math.nan, []
     text = unicodedata.normalize("NFKC", "\n".join(texts)).casefold()
-    return _share(
-        names, [name for name, words in names if not all(_occurs(word, text) for word in words)]
-    )
+    absent = [name for name, words in names if not all(_occurs(word, text) for word in words)]
+    return _share(names, absent)
 
 
 def _share(found: Sequence[Found], absent: list[str]) -> tuple[float, list[str]]:
@@ -217,11 +217,15 @@ def _numbers(text: str) -> list[Found]:
     numbers: list[Found] = []
     for hit in pattern("number").finditer(bare):
         whole = hit.group(1)
-        part = hit.group(2) or ""
+        fraction = hit.group(2) or ""
         unit = (hit.group(3) or "").casefold()
-        value = Decimal(whole.replace(",", "") + part).normalize()
-        shown = unit if unit == "%" or not unit.isascii() else ""
-        numbers.append((f"{whole}{part}{shown}", (value, "%" if unit.startswith("per") else unit)))
+        # Exact, and without zeros at the end: 2.50 equals 2.5.
+        value = Decimal(whole.replace(",", "") + fraction).normalize()
+        # A unit in Latin letters stands apart from its figure, and is not shown with it.
+        shown_unit = unit if unit == "%" or not unit.isascii() else ""
+        if unit.startswith("per"):  # per cent, percent
+            unit = "%"
+        numbers.append((f"{whole}{fraction}{shown_unit}", (value, unit)))
     return numbers
 
 
@@ -233,29 +237,31 @@ def same_figures(text: str, other: str) -> bool:
     >>> same_figures("24 months", "2 years or 24 months"), same_figures("36 months", "24 months")
     (True, False)
     """
-    there = _numbers(unicodedata.normalize("NFKC", other))
-    return all(
-        _number_stands(what, there) for _, what in _numbers(unicodedata.normalize("NFKC", text))
-    )
+    in_other = _numbers(unicodedata.normalize("NFKC", other))
+    figures = _numbers(unicodedata.normalize("NFKC", text))
+    return all(_number_stands(figure, in_other) for _, figure in figures)
 
 
-def _number_stands(what: tuple[Any, ...], there: list[Found]) -> bool:
-    value, unit = what
-    same = [other for _, (number, other) in there if number == value]
-    return any(not unit or not other or unit == other for other in same)
+def _number_stands(figure: tuple[Any, ...], others: list[Found]) -> bool:
+    """Say whether a figure is among others: of the same value, and of the same unit where both have one."""
+    value, unit = figure
+    units = [other_unit for _, (other_value, other_unit) in others if other_value == value]
+    return any(not unit or not other_unit or unit == other_unit for other_unit in units)
 
 
 def _names(text: str) -> list[Found]:
+    """Return each name as it is written, with its words in small letters."""
     names: list[Found] = []
     for hit in pattern("name").finditer(text):
         name = hit.group(1) or hit.group(2)
         words = name.split()
         if pattern("opener").fullmatch(words[0]):
             words = words[1:]
+        # As much as tells whether a sentence begins here; all of it would take time that grows with its square.
         before = text[max(0, hit.start() - 40) : hit.start()]
-        begins = bool(words and hit.group(2) and pattern("start").search(before))
+        begins_sentence = bool(words and hit.group(2) and pattern("start").search(before))
         # The first word of a sentence is capitalised anyway; what follows it may be a name.
-        if begins and pattern("sentence_word").fullmatch(words[0]) and len(words) != 2:
+        if begins_sentence and pattern("sentence_word").fullmatch(words[0]) and len(words) != 2:
             words = words[1:]
         if words:
             names.append((" ".join(words), tuple(word.casefold() for word in words)))

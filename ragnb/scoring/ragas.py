@@ -17,8 +17,9 @@ from ragnb.scoring.asking import Asker, Nothing
 PINS = ("ragas>=0.4.3,<0.5", "langchain-community>=0.4,<0.4.2", "instructor>=1.15")
 Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 _NAMES = {"question": "user_input", "answer": "response", "ground_truth_answer": "reference"}
+# Classes of ragas 0.4: the replies with one verdict for each statement of the reply before.
 _ONE_EACH = ("NLIStatementOutput", "StatementFaithfulnessOutput")
-_VERDICTS = ("verdict", "attributed", "noncommittal")
+_VERDICTS = ("verdict", "attributed", "noncommittal")  # members of replies that are 0 or 1
 
 
 def installed() -> str:
@@ -66,11 +67,14 @@ async def collected(
     CallFailed
         Where the judge's replies do not fit.
     """
-    parts = ({"llm": _judge()(asker)} if asker else {}) | (
-        {"embeddings": _vectors()(embed)} if embed else {}
-    )
+    parts: dict[str, Any] = {}
+    if asker:
+        parts["llm"] = _judge()(asker)
+    if embed:
+        parts["embeddings"] = _vectors()(embed)
     metric = getattr(imported(), made_of)(**parts)
     named = {_NAMES.get(name, name): value for name, value in inputs.items()}
+    # Both texts by one call, and before the metric asks for one of them by `embed_text`.
     if embed and "reference" in named:
         await parts["embeddings"].know([named["response"], named["reference"]])
     if not named.get("retrieved_contexts", True):
@@ -98,30 +102,32 @@ def _judge() -> Any:
         async def agenerate(self, prompt: str, response_model: Any) -> Any:
             def read(text: str) -> Any:
                 try:
-                    found = response_model.model_validate_json(text)
+                    reply = response_model.model_validate_json(text)
                 except ValidationError as error:
-                    faults = [
-                        ".".join(map(str, part["loc"])) + ": " + part["msg"]
-                        for part in error.errors()
-                    ]
+                    faults = []
+                    for fault in error.errors():
+                        place = ".".join(map(str, fault["loc"]))
+                        faults.append(f"{place}: {fault['msg']}")
                     raise ValueError("; ".join(faults)) from None
-                self._check(found.model_dump(), response_model.__name__)
-                return found
+                self._check(reply.model_dump(), response_model.__name__)
+                return reply
 
-            found = await self.asker.ask_once(prompt, read)
-            listed = getattr(found, "statements", getattr(found, "claims", None))
-            if listed is not None:
-                self.sizes.add(len(listed))
-            if listed == [] and response_model.__name__ == "StatementGeneratorOutput":
+            reply = await self.asker.ask_once(prompt, read)
+            statements = getattr(reply, "statements", getattr(reply, "claims", None))
+            if statements is not None:
+                self.sizes.add(len(statements))
+            if statements == [] and response_model.__name__ == "StatementGeneratorOutput":
                 raise Nothing("no statement was found: 0/0")
-            return found
+            return reply
 
-        def _check(self, found: dict[str, Any], form: str) -> None:
-            rows = [row for part in found.values() if isinstance(part, list) for row in part]
+        def _check(self, reply: dict[str, Any], form: str) -> None:
+            """Refuse a reply with too few or too many verdicts, and one whose verdicts are no verdicts."""
+            rows = [row for part in reply.values() if isinstance(part, list) for row in part]
+            # A metric may take several texts apart into statements: a reply has to fit one of them.
             if form in _ONE_EACH and len(rows) not in self.sizes:
                 sizes = " or ".join(map(str, sorted(self.sizes)))
                 raise ValueError(f"{len(rows)} verdicts for {sizes} statements")
-            for row in [found, *(row for row in rows if isinstance(row, dict))]:
+            for row in [reply, *(row for row in rows if isinstance(row, dict))]:
                 for name in _VERDICTS:
                     if row.get(name, 0) not in (0, 1):
                         raise ValueError(f"{name}={row[name]!r} is neither 0 nor 1")

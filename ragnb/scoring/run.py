@@ -121,11 +121,9 @@ def default_metrics(
     names = {*(JUDGED if has_judge else EMBEDDED)}
     if has_gold:
         names = names.union(BY_GOLD) - {_BY_ANSWER}
-    return [
-        name
-        for name, scorer in SCORERS.items()
-        if name in names and (has_vectors or not scorer.embeds)
-    ]
+    if not has_vectors:
+        names = {name for name in names if not SCORERS[name].embeds}
+    return [name for name in SCORERS if name in names]  # in the order of the table
 
 
 class Plan:
@@ -145,7 +143,7 @@ class Plan:
         self.client = Client(client) if isinstance(client, Profile) else client
         self.embeddings = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
         named = metric_list(metrics)
-        self.left_out = list[str]()
+        self.left_out = list[str]()  # of the default, for want of embeddings
         names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
         self.lang = lang
         self.cases = read_cases(cases)
@@ -160,20 +158,19 @@ class Plan:
         for name in names:
             need_known("metric", name, list(SCORERS))
         self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
-        for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
+        for scorer in self.scorers:
             if any(scorer.calls) and self.client is None:
                 raise RagnbError(
-                    f"metric {name!r} needs a judge; pass client=Profile(base_url=…, model=…)"
+                    f"metric {scorer.name!r} needs a judge; pass client=Profile(base_url=…, model=…)"
                 )
             if scorer.embeds and self.embeddings is None:
                 raise RagnbError(
-                    f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function"
+                    f"metric {scorer.name!r} needs embeddings; pass embeddings=Profile(…) or a function"
                 )
-        self.parameters = {
-            k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None
-        }
-        texts = [refusal] if isinstance(refusal, str) else refusal
-        self.refusals = {text.strip().lower() for text in texts}
+        sent = {**PARAMETERS, **(parameters or {})}
+        self.parameters = {name: value for name, value in sent.items() if value is not None}
+        refusals = [refusal] if isinstance(refusal, str) else refusal
+        self.refusals = {text.strip().lower() for text in refusals}
 
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
@@ -190,12 +187,10 @@ class Plan:
         return cells
 
     def _cell(self, scorer: Scorer, row: Mapping[Any, Any], missing: tuple[str, ...]) -> Cell:
-        if (
-            scorer.by == "wording"
-            and not missing
-            and str(row["answer"]).strip().lower() in self.refusals
-        ):
-            missing = ("statement: the answer is a refusal",)
+        if scorer.by == "wording" and not missing:
+            answer = str(row["answer"]).strip().lower()
+            if answer in self.refusals:
+                missing = ("statement: the answer is a refusal",)
         inputs = {name: row[name] for name in scorer.needs if name not in missing}
         return self._cell_of(scorer, row, inputs, missing)
 
@@ -213,41 +208,35 @@ class Plan:
         inputs: Mapping[str, Any],
         missing: tuple[str, ...],
     ) -> Cell:
+        """Return a cell of one metric and case; what may change its value is in its key."""
         doc = row.get("doc_name")
-        if scorer.follows(inputs):
-            calls = 0
-        else:
-            calls = scorer.judge_calls(inputs)
-        tokens = 0
-        if calls or scorer.embeds:
-            lists = [[part] if isinstance(part, str) else part for part in inputs.values()]
-            text_tokens = sum(count_tokens(str(text)) for texts in lists for text in texts)
-            tokens = calls * _PER_CALL + (calls + scorer.embeds) * text_tokens
+        calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
+        tokens = 0  # also of a metric that only embeds
+        if calls:
+            tokens = calls * _PER_CALL + (calls + scorer.embeds) * _tokens_of(inputs)
         model = _WITHOUT_MODEL.get(scorer.by, "ragas")
         parameters = dict[str, Any]()
-        if scorer.embeds:
-            vectors = {"embeddings": _name_of(self.embeddings)}
-        else:
-            vectors = {}
         if any(scorer.calls) and self.client is not None:
             model = self.client.profile.model
-            parameters = self.parameters
+            parameters |= self.parameters
         elif scorer.embeds:
-            model = vectors["embeddings"]
+            model = _name_of(self.embeddings)
         if scorer.by == "ragas":
-            tool = {"tool": ragas.installed()}
-        else:
-            tool = {}
+            parameters["tool"] = ragas.installed()
+        if scorer.embeds:
+            parameters["embeddings"] = _name_of(self.embeddings)
+        # The prompts of ragas are those of its version.
+        prompt = texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else ""
         return Cell(
             row["sample_id"],
             scorer.name,
             inputs,
             model,
-            parameters | tool | vectors,
-            texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
+            parameters,
+            prompt,
             missing=missing,
             calls=calls + scorer.embeds,
-            tokens=tokens if calls else 0,
+            tokens=tokens,
             cluster=doc if isinstance(doc, str) else None,
         )
 
@@ -269,44 +258,49 @@ class Plan:
             return by_gold(scorer.made_of, inputs)
         if scorer.by == "wording":
             return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
+        judge = None
         if self.client and any(scorer.calls):
             judge = Asker(self.client, self.parameters)
-        else:
-            judge = None
         if scorer.by == "ours" and judge:
             value = await relevance(
                 judge, inputs["question"], inputs["retrieved_contexts"], self.lang
             )
         else:
-            embed: Any = self._embed
-            if isinstance(self.embeddings, Client):
+            embed: Any = None
+            if scorer.embeds and isinstance(self.embeddings, Client):
                 embed = self.embeddings.embed
-            value = await ragas.collected(
-                scorer.made_of, inputs, judge, embed if scorer.embeds else None
-            )
-        if scorer.name in METRICS:
-            low = METRICS[scorer.name].low
-        else:
-            low = 0.0
+            elif scorer.embeds:
+                embed = self._embed
+            value = await ragas.collected(scorer.made_of, inputs, judge, embed)
+        low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
         return in_range(value, low=low, cosine=bool(scorer.embeds))
 
     async def _embed(self, given: Sequence[str]) -> list[list[float]]:
         """Return vectors by the caller's function."""
         function: Any = self.embeddings
-        found = await called("embeddings", function, list(given))
-        vectors: list[list[float]] = np.asarray(found, dtype=float).reshape(len(given), -1).tolist()
+        returned = await called("embeddings", function, list(given))
+        # One row a text, of whatever type and shape the function has.
+        matrix = np.asarray(returned, dtype=float).reshape(len(given), -1)
+        vectors: list[list[float]] = matrix.tolist()
         return vectors
 
 
+def _tokens_of(inputs: Mapping[str, Any]) -> int:
+    """Estimate the tokens of the texts of a case."""
+    total = 0
+    for part in inputs.values():
+        for text in [part] if isinstance(part, str) else part:
+            total += count_tokens(str(text))
+    return total
+
+
 def _name_of(embeddings: Client | Local | None) -> str:
+    """Return what the key of a cell says of the embeddings: their model, or the function or class by its name."""
     if isinstance(embeddings, Client):
         return embeddings.profile.model
-    kind: Any
-    if hasattr(embeddings, "__qualname__"):
-        kind = embeddings
-    else:
-        kind = type(embeddings)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    # An object that is called has no name of its own.
+    named: Any = embeddings if hasattr(embeddings, "__qualname__") else type(embeddings)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float, str | None]:
@@ -337,7 +331,9 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
     value, absent = support if isinstance(support, tuple) else (support, [])
     if math.isnan(value):
         raise Nothing("the answer holds none: 0/0")
-    return value, f"not in the passages: {', '.join(absent)}" if absent else None
+    if not absent:
+        return value, None
+    return value, f"not in the passages: {', '.join(absent)}"
 
 
 def by_gold(name: str, inputs: Mapping[str, Any]) -> tuple[float, str | None]:
@@ -349,15 +345,18 @@ def by_gold(name: str, inputs: Mapping[str, Any]) -> tuple[float, str | None]:
     (0.5, 'gold passages matched by text: 1 equal')
     """
     retrieved, wanted = (inputs[side] for side in gold.PASSAGES)
-    matched = gold.by_id if inputs.get("by_id") else gold.by_text
-    match = matched(retrieved, wanted)
+    if inputs.get("by_id"):
+        by = "id"
+        match = gold.by_id(retrieved, wanted)
+    else:
+        by = "text"
+        match = gold.by_text(retrieved, wanted)
     if not match.found:
         raise Nothing("the gold passages hold no words: 0/0")
-    by = "id" if inputs.get("by_id") else "text"
-    how = ", ".join(f"{n} {means}" for means, n in match.how.items() if means != "id" and n)
-    found = how or str(sum(match.relevant))
     value = getattr(gold, name)(match)
-    return round(value, 12), f"gold passages matched by {by}: {found}"
+    means = ", ".join(f"{n} {means}" for means, n in match.how.items() if means != "id" and n)
+    matched = means or str(sum(match.relevant))
+    return round(value, 12), f"gold passages matched by {by}: {matched}"
 
 
 def evaluate(
@@ -454,20 +453,25 @@ def evaluate(
         ragas.imported()  # what cannot be imported stops the run here, not each cell of it
     with opened(store) as kept:
         about = {
-            "metrics": [s.name for s in plan.scorers],
+            "metrics": [scorer.name for scorer in plan.scorers],
             "lang": lang,
             "systems": systems_of(plan.cases),
         }
-        clients = [
-            *dict.fromkeys(one for one in (plan.client, plan.embeddings) if isinstance(one, Client))
-        ]
-        how: dict[str, Any] = {
-            "clients": clients,
-            "about": about,
-            "progress": progress,
-            "label": "evaluate",
-        }
-        scores = _scores(plan, run_cells(plan.cells(), plan.work, kept, name=name, **how))
+        # One client may be both, and is opened once.
+        clients = dict.fromkeys(
+            one for one in (plan.client, plan.embeddings) if isinstance(one, Client)
+        )
+        run = run_cells(
+            plan.cells(),
+            plan.work,
+            kept,
+            clients=[*clients],
+            name=name,
+            about=about,
+            progress=progress,
+            label="evaluate",
+        )
+        scores = _scores(plan, run)
     keep_results(cases, scores)
     return scores
 
@@ -499,7 +503,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     """Join the scores to their cases: one row per case, three columns per metric."""
     cells = run.frame
-    say = texts.load(plan.lang)
+    # A metric that is 0/0 of a case is done: its value says why there is none; see `Plan.work`.
     why = cells["value"].map(lambda value: value["missing"] if isinstance(value, dict) else None)
     why = why.mask(cells["status"] == "pending", "not scored yet; run it again")
     parts = {
@@ -507,11 +511,11 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
         "__status": cells["status"].mask(why.notna(), "missing"),
         "__reason": cells["reason"].mask(why.notna(), why),
     }
-    added = {
-        f"{scorer.name}{suffix}": part.to_numpy()[place :: len(plan.scorers)]
-        for place, scorer in enumerate(plan.scorers)
-        for suffix, part in parts.items()
-    }
+    added = {}
+    for place, scorer in enumerate(plan.scorers):
+        for suffix, part in parts.items():
+            # Cells come case by case, so that those of one metric are a step of all metrics apart.
+            added[f"{scorer.name}{suffix}"] = part.to_numpy()[place :: len(plan.scorers)]
     scores = plan.cases.drop(columns=[*added], errors="ignore")
     scores = pd.concat([scores, pd.DataFrame(added, index=scores.index)], axis=1)
     # Rows of equal input share a cell.
@@ -521,18 +525,24 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     scores.attrs["account"] = run.account
     failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
     scores.attrs["failed"] = failed.to_dict("records")
-    wording = [scorer.name for scorer in plan.scorers if scorer.by == "wording"]
-    without_gold = [
-        scorer.name for scorer in plan.scorers if scorer.by == "gold" and not plan.has_gold
-    ]
-    columns = {
-        "wording_only": ", ".join(wording),
-        "no_embeddings": ", ".join(plan.left_out),
-        "no_gold_passages": ", ".join(without_gold),
-    }
-    columns = {code: names for code, names in columns.items() if names}
-    words = {
-        code: say(f"note.{code}", names=names, metrics=names) for code, names in columns.items()
-    }
-    scores.attrs["notes"] = [note_row(code, columns[code], text) for code, text in words.items()]
+    scores.attrs["notes"] = _notes(plan)
     return scores
+
+
+def _notes(plan: Plan) -> list[dict[str, str]]:
+    """Return what must be known to read the scores."""
+    say = texts.load(plan.lang)
+    without_gold = []
+    if not plan.has_gold:
+        without_gold = [scorer.name for scorer in plan.scorers if scorer.by == "gold"]
+    metrics_by_code = {
+        "wording_only": [scorer.name for scorer in plan.scorers if scorer.by == "wording"],
+        "no_embeddings": plan.left_out,
+        "no_gold_passages": without_gold,
+    }
+    notes = []
+    for code, metrics in metrics_by_code.items():
+        if metrics:
+            names = ", ".join(metrics)
+            notes.append(note_row(code, names, say(f"note.{code}", names=names, metrics=names)))
+    return notes
