@@ -182,7 +182,7 @@ class Plan:
     async def _is_answered(self, question: str, passages: Mapping[str, str]) -> bool:
         """Ask whether the passages that a question was made of, or those nearest to it, answer it after all."""
         near = {row["unit"]: row["text"] for row in self._nearest(question)}
-        data = {"question": question, "passages": near | passages}
+        data = {"question": question, "passages": {**near, **passages}}
         prompt = with_data(self.say("generate.check"), data)
         return await self.asker.ask_once(
             prompt, lambda text: _Verdict.model_validate_json(text).answered
