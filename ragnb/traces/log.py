@@ -30,6 +30,9 @@ SUPPORT = ("support_lexical", "number_support", "name_support")
 # Answers whose wording is compared with their passages: a rate of them is known to 1.4 points.
 MOST_CHECKED = 5000
 _SECONDS_MOST = 100.0  # a median latency above it is of milliseconds
+_MILLISECONDS_FROM = (
+    1e11  # a time above it is in milliseconds since 1970; in seconds it would be the year 5138
+)
 _OFTEN = 3  # times that a question was asked, from which on answers to it that repeat count
 _TO_LABEL = 60  # questions of the gold file that a log proposes: an hour's work
 _FEW = 5  # questions of a document and reason: smaller groups are put together
@@ -91,83 +94,99 @@ def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame,
     ([1.0, 0.0], [1, 1])
     """
     frame = labelled.reset_index(drop=True)
-    known = frame["answered"].notna().to_numpy()
-    answered = frame["answered"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    is_known = frame["answered"].notna().to_numpy()
+    is_answered = frame["answered"].astype("boolean").fillna(False).to_numpy(dtype=bool)
     texts = frame["answer"].map(lambda cell: cell.strip() if isinstance(cell, str) else "")
-    hits = _refusals(texts.where(answered))
-    proposed = hits.any(axis=1).to_numpy(dtype=bool)
-    asked_by = frame["question" if "question" in frame else "sample_id"]
-    question = asked_by.fillna("").astype(str)  # an empty record has none
-    asked = question.groupby(texts).transform("nunique").to_numpy()
+    # An answer that is a refusal already needs no pattern that makes it one.
+    hits = _refusals(texts.where(is_answered))
+    is_proposed = hits.any(axis=1).to_numpy(dtype=bool)
+    key = "question" if "question" in frame else "sample_id"
+    question = frame[key].fillna("").astype(str)  # an empty record has none
     passages = _passages(frame)
-    failed = ok_of(frame).eq(False).fillna(False)  # of an answer that failed nothing is measured
-    passages = [None if gone else held for gone, held in zip(failed, passages, strict=True)]
+
     rates: dict[str, Any] = {
-        "refusal_rate": np.where(known, ~answered, np.nan),
-        "refusal_rate_proposed": np.where(known, ~answered | proposed, np.nan),
-        "repeated_answer": np.where(
-            known, answered & ~proposed & (texts != "") & (asked >= _OFTEN), np.nan
-        ),
-        "empty_retrieval": [math.nan if cells is None else float(not cells) for cells in passages],
+        "refusal_rate": np.where(is_known, ~is_answered, np.nan),
+        "refusal_rate_proposed": np.where(is_known, ~is_answered | is_proposed, np.nan),
     }
+    n_questions = question.groupby(texts).transform("nunique").to_numpy()  # with this very answer
+    is_repeated = is_answered & ~is_proposed & (texts != "") & (n_questions >= _OFTEN)
+    rates["repeated_answer"] = np.where(is_known, is_repeated, np.nan)
+    rates["empty_retrieval"] = [
+        math.nan if of_answer is None else float(not of_answer) for of_answer in passages
+    ]
+
+    # A hash of the question puts a log in the same random order whatever the order of its lines.
     order = pd.Series(
-        [hashlib.blake2b(one.encode("utf-8"), digest_size=8).hexdigest() for one in question]
+        [hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest() for text in question]
     )
-    bare = "retrieved_contexts" not in frame  # a chunk that is a text is an id
-    in_order = order[answered & ~proposed].sort_values().index
-    checked, support = _support(texts, passages, in_order, bare=bare)
-    made = rates | support if checked else rates
-    rows = frame.assign(**{name: cells for name, cells in made.items() if name not in frame})
+    rows_to_check = order[is_answered & ~is_proposed].sort_values().index
+    is_bare = "retrieved_contexts" not in frame  # a chunk that is a text is an id
+    checked, support = _support(texts, passages, rows_to_check, is_bare=is_bare)
+    measured = rates
+    if checked:
+        measured = rates | support
+    # A log that brings such a column along keeps its own.
+    rows = frame.assign(**{name: cells for name, cells in measured.items() if name not in frame})
     rows.attrs = labelled.attrs
-    counts = hits.sum().sort_values(ascending=False, kind="stable")
-    counts = counts[counts > 0]
-    examples = [texts[hits[name]].iloc[0] for name in counts.index]
-    patterns = pd.DataFrame(
-        {"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples}
-    )
+
     compared = _changes(rows, level)
-    drawn = _to_label(rows, question, order, passages)
-    daily = _daily(rows)
-    log = Log(patterns, daily, drawn, checked, compared.measures, compared.days)
+    log = Log(
+        patterns=_patterns(hits, texts),
+        daily=_daily(rows),
+        to_label=_to_label(rows, question, order, passages),
+        checked=checked,
+        changes=compared.measures,
+        days=compared.days,
+    )
     return rows, log
 
 
+def _patterns(hits: pd.DataFrame, texts: pd.Series[Any]) -> pd.DataFrame:
+    """Return the forms of refusals that were found, the most frequent first, each with its first answer."""
+    counts = hits.sum().sort_values(ascending=False, kind="stable")
+    counts = counts[counts > 0]
+    examples = [texts[hits[pattern]].iloc[0] for pattern in counts.index]
+    return pd.DataFrame(
+        {"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples}
+    )
+
+
 def _support(
-    answers: pd.Series, passages: Sequence[Any], order: Iterable[int], *, bare: bool
+    answers: pd.Series, passages: Sequence[Any], order: Iterable[int], *, is_bare: bool
 ) -> tuple[int, dict[str, list[Any]]]:
     """Return how many answers were compared with the texts of their passages, the first of an order, and how.
 
-    `bare` says that a passage which is a text is an id.
+    `is_bare` says that a passage which is a text is an id.
     """
     # At use: scoring brings the client of a model, which scores and comparisons do without.
     from ragnb.scoring.lexical import name_support, number_support, support_lexical
 
     checked = 0
+    checks = {"number_support": number_support, "name_support": name_support}
     support: dict[str, list[Any]] = {name: [math.nan] * len(answers) for name in SUPPORT}
-    support |= {f"{name}__reason": [None] * len(answers) for name in SUPPORT[1:]}
+    # Which figures and names no passage has.
+    support |= {f"{name}__reason": [None] * len(answers) for name in checks}
     for row in order:
         if checked == MOST_CHECKED:
             break
-        texts_of_passages = [
-            passage_text(one) for one in passages[row] or () if not _is_id(one, bare=bare)
-        ]
-        texts = [text for text in texts_of_passages if text]
+        with_text = [item for item in passages[row] or () if not _is_id(item, is_bare=is_bare)]
+        texts = [text for text in map(passage_text, with_text) if text]
         if not texts:
             continue
         checked += 1
         answer = answers[row]
         support["support_lexical"][row] = support_lexical(answer, texts)
-        for name, check in (("number_support", number_support), ("name_support", name_support)):
-            support[name][row], lost = check(answer, texts)
-            support[f"{name}__reason"][row] = ", ".join(lost) or None
+        for name, check in checks.items():
+            support[name][row], missing = check(answer, texts)
+            support[f"{name}__reason"][row] = ", ".join(missing) or None
     return checked, support
 
 
-def _is_id(passage: Any, *, bare: bool) -> bool:
+def _is_id(passage: Any, *, is_bare: bool) -> bool:
     """Whether a passage is an id alone, as most logs have them: it is not searched for a text."""
     if isinstance(passage, dict):
         return passage.keys() == {"id"}
-    return bare and isinstance(passage, str)
+    return is_bare and isinstance(passage, str)
 
 
 def _changes(rows: pd.DataFrame, level: float) -> Changes:
@@ -180,43 +199,54 @@ def _changes(rows: pd.DataFrame, level: float) -> Changes:
     if ok.notna().any():
         values["failed"] = np.where(ok.isna(), np.nan, failed.astype(float))
     if "number_support" in rows and rows["number_support"].notna().any():
+        # An answer counts as unsupported as soon as one of its figures is in no passage.
         support = rows["number_support"].astype(float)
         values["unsupported"] = (support < 1).astype(float).where(support.notna()).to_numpy()
     name = column_named(rows, LATENCY)
     if name is not None:
         latency = pd.to_numeric(rows[name], errors="coerce").astype(float).where(~failed)
         is_milliseconds = loose(name).endswith("ms") or bool(latency.median() > _SECONDS_MOST)
-        values["latency"] = (latency / (1000 if is_milliseconds else 1)).to_numpy()
+        per_second = 1000 if is_milliseconds else 1
+        values["latency"] = (latency / per_second).to_numpy()
+    days = None
     times = named_column(rows, TIMES)
-    moments = None if times is None else _moments(times)
-    if moments is None:
-        days = None
-    else:
-        days = moments.dt.tz_localize(None).dt.normalize()
+    if times is not None:
+        days = _moments(times).dt.tz_localize(None).dt.normalize()
     return changes(values, days, level)
 
 
 def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
-    """Return which answers each of the known forms of refusals is found in."""
-    words = WORDS["refusals"]
-    rows = pl.DataFrame(
-        {"answer": pl.Series([t if isinstance(t, str) else None for t in texts], dtype=pl.String)}
+    """Return which answers each of the known forms of refusals is found in, a column a form."""
+    patterns = WORDS["refusals"]
+    cells = [text if isinstance(text, str) else None for text in texts]
+    rows = pl.DataFrame({"answer": pl.Series(cells, dtype=pl.String)})
+
+    hits = rows.select(
+        answers.matches([pattern], "patterns").fill_null(False).alias(pattern)
+        for pattern in patterns
     )
-    hits = rows.select(answers.matches([w], "patterns").fill_null(False).alias(w) for w in words)
-    return pd.DataFrame({word: hits[word].to_numpy() for word in words})
+    return pd.DataFrame({pattern: hits[pattern].to_numpy() for pattern in patterns})
 
 
 def _passages(frame: pd.DataFrame) -> list[Any]:
-    """Return what was retrieved for each answer, None where nobody says."""
-    name = next((name for name in ("retrieved_contexts", "chunks") if name in frame), None)
-    if name:
-        cells = columns.cells(frame, name)
+    """Return what was retrieved for each answer, None where nobody says or the answer failed."""
+    if "retrieved_contexts" in frame:
+        cells = columns.cells(frame, "retrieved_contexts")
+    elif "chunks" in frame:
+        cells = columns.cells(frame, "chunks")
     else:
         cells = [None] * len(frame)
-    return [list(cell) if isinstance(cell, list | tuple | np.ndarray) else None for cell in cells]
+    has_failed = ok_of(frame).eq(False).fillna(False)
+    passages: list[Any] = []
+    for cell, failed in zip(cells, has_failed, strict=True):
+        # Of an answer that failed nothing is measured.
+        is_list = not failed and isinstance(cell, list | tuple | np.ndarray)
+        passages.append(list(cell) if is_list else None)
+    return passages
 
 
 def _daily(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the table `Log.daily`."""
     times = named_column(rows, TIMES)
     # Without a column that speaks of failures there is no share of them.
     table = pd.DataFrame(
@@ -225,17 +255,22 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
     ok = ok_of(rows)
     if ok.notna().any():
         table["failed"] = 1.0 - ok.fillna(True).astype(float)
+    table["latency"] = math.nan
     latency = named_column(rows, LATENCY)
-    table["latency"] = math.nan if latency is None else pd.to_numeric(latency, errors="coerce")
-    said = rows["answer"].to_numpy(dtype=object)
-    table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in said]
-    by = table.groupby("day", dropna=False, sort=True)
-    made = by.agg(
+    if latency is not None:
+        table["latency"] = pd.to_numeric(latency, errors="coerce")
+    answer_cells = rows["answer"].to_numpy(dtype=object)
+    # In characters.
+    table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in answer_cells]
+    # Answers without a time are a group of their own.
+    by_day = table.groupby("day", dropna=False, sort=True)
+    daily = by_day.agg(
         n=("failed", "size"), refusal_rate=("refusal_rate", "mean"), failed=("failed", "mean")
     )
     for name in ("latency", "length"):
-        made[f"{name}_median"], made[f"{name}_p95"] = by[name].median(), by[name].quantile(0.95)
-    return made.reset_index()
+        daily[f"{name}_median"] = by_day[name].median()
+        daily[f"{name}_p95"] = by_day[name].quantile(0.95)
+    return daily.reset_index()
 
 
 def ok_of(rows: pd.DataFrame) -> pd.Series[Any]:
@@ -273,29 +308,34 @@ def column_named(rows: pd.DataFrame, names: Sequence[str]) -> str | None:
     >>> column_named(pd.DataFrame({"Latency-MS": [3]}), LATENCY)
     'Latency-MS'
     """
-    near = {loose(name): name for name in reversed(list(map(str, rows.columns)))}
-    return next((near[loose(name)] for name in names if loose(name) in near), None)
+    # From last to first, so that of columns which differ in case alone the first one counts.
+    columns_by_loose_name = {loose(name): name for name in reversed(list(map(str, rows.columns)))}
+    for name in names:
+        if loose(name) in columns_by_loose_name:
+            return columns_by_loose_name[loose(name)]
+    return None
 
 
 def _days(times: Any) -> Any:
-    """Return the day of each time, in UTC; numbers are seconds or milliseconds since 1970."""
+    """Return the day, or of many days the week or month, of each time, in UTC; None without times."""
     if times is None:
         return None
     moments = _moments(times)
     # A log of many answers has few days: each is written once.
     day_of, days = pd.factorize(moments.dt.normalize())
     for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m"):
-        span = pd.Series(days.strftime(form))
-        if span.nunique() <= _MOST_DAYS:
+        written = pd.Series(days.strftime(form))
+        if written.nunique() <= _MOST_DAYS:
             break
-    return span.reindex(day_of).set_axis(moments.index)
+    # A time that cannot be read has the code -1, at which nothing is written: its day is missing.
+    return written.reindex(day_of).set_axis(moments.index)
 
 
 def _moments(times: Any) -> Any:
     """Return the times in UTC; numbers are seconds or milliseconds since 1970."""
     numbers = pd.to_numeric(times, errors="coerce")
     if numbers.notna().any():
-        unit: Any = "ms" if numbers.abs().max() > 1e11 else "s"
+        unit: Any = "ms" if numbers.abs().max() > _MILLISECONDS_FROM else "s"
         return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce")
     return pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")
 
@@ -309,32 +349,39 @@ def _to_label(
     """
     nothing = pd.Series(math.nan, rows.index)
     support = pd.DataFrame({name: rows.get(name, nothing) for name in SUPPORT})
-    low = support["support_lexical"] < support["support_lexical"].quantile(0.25)
-    reasons = {
+    wording = support["support_lexical"]
+    is_low = wording < wording.quantile(0.25)
+    lacks_figure_or_name = (support[["number_support", "name_support"]] < 1).any(axis=1)
+    conditions = {
         "repeated": rows["repeated_answer"] == 1,
         "empty": rows["empty_retrieval"] == 1,
-        "unsupported": low | (support[[*SUPPORT[1:]]] < 1).any(axis=1),
+        "unsupported": is_low | lacks_figure_or_name,
         "refused": rows["refusal_rate_proposed"] == 1,
     }
-    reason = np.select(
-        [found.to_numpy(dtype=bool) for found in reasons.values()], [*reasons], "other"
-    )
+    masks = [condition.to_numpy(dtype=bool) for condition in conditions.values()]
+    # Of several reasons the first one counts.
+    reason = np.select(masks, [*conditions], "other")
     table = pd.DataFrame({"question": question, "reason": reason, "order": order})
     table["document"] = _documents(rows, passages)
     table["rank"] = table["reason"].map(REASONS.index)
-    table = table.sort_values(["rank", "order"], kind="stable").drop_duplicates(
-        "question", ignore_index=True
-    )
+    # A question that was asked several times is drawn once, for the first reason that any of its answers gives.
+    table = table.sort_values(["rank", "order"], kind="stable")
+    table = table.drop_duplicates("question", ignore_index=True)
+
     if table["document"].nunique() > _MOST_DOCS:
         table["document"] = ""
-    small = table.groupby(["document", "reason"])["question"].transform("size") < _FEW
-    strata = table.groupby([table["document"].mask(small, ""), "reason"])
+    is_small = table.groupby(["document", "reason"])["question"].transform("size") < _FEW
+    strata = table.groupby([table["document"].mask(is_small, ""), "reason"])
     effort = table["reason"].map(WORDS["effort"])
-    size = strata["question"].transform("size")
+    size = strata["question"].transform("size")  # questions in the stratum of each
+    # The sum over all strata is `_TO_LABEL`, each with a part that goes with its size and effort.
     wanted = _TO_LABEL * effort * size / effort.sum()
-    n = wanted.round().clip(lower=2).clip(upper=size)
-    table[DRAWN] = n / size
-    drawn = table[strata["order"].rank(method="first") <= n].sort_values("order", ignore_index=True)
+    n_drawn = wanted.round().clip(lower=2).clip(upper=size)
+    table[DRAWN] = n_drawn / size
+    # The first of a stratum in the order of the hashes are a random sample of it.
+    is_drawn = strata["order"].rank(method="first") <= n_drawn
+    drawn = table[is_drawn].sort_values("order", ignore_index=True)
+    # Documents that are guessed from ids of passages serve the draw alone.
     named = drawn["document"] if "doc_name" in rows else ""
     drawn = drawn.assign(answerable="", gold_ids="", doc_name=named)
     return drawn[["question", "answerable", "gold_ids", "doc_name", "reason", DRAWN]]
@@ -344,8 +391,12 @@ def _documents(rows: pd.DataFrame, passages: list[Any]) -> list[str]:
     """Return the document of each answer, else that of the passage that was ranked first, by its id."""
     if "doc_name" in rows:
         return columns.texts(rows, "doc_name").fill_null("").to_list()
-    firsts = [cells[0] if cells else None for cells in passages]
-    ids = [one.get("id") if isinstance(one, dict) else one for one in firsts]
-    # `terms.pdf#12` is a place in a document; other ids do not say which they are of.
-    places = [one if isinstance(one, str) and "#" in one[:200] else "" for one in ids]
-    return [place.partition("#")[0] for place in places]
+    documents = []
+    for of_answer in passages:
+        first = of_answer[0] if of_answer else None
+        name = first.get("id") if isinstance(first, dict) else first
+        # `terms.pdf#12` is a place in a document; other ids do not say which they are of. A passage that is a
+        # whole text, in which a `#` may come anywhere, has none near its beginning.
+        is_place = isinstance(name, str) and "#" in name[:200]
+        documents.append(name.partition("#")[0] if is_place else "")
+    return documents
