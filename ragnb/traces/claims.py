@@ -27,17 +27,21 @@ if TYPE_CHECKING:
 
 VERDICTS = ("supported", "partly", "not found", "undecided", "cites nothing known", "uncited")
 """What becomes of a claim, from the best to the worst."""
-ENOUGH = 0.6  # of a claim's wording, above which it counts as found in its passages
+ENOUGH = 0.6
 LITTLE = 0.3
 """Shares of the wording from which a claim counts as supported, and below which nothing of it is found."""
 
+# A sentence ends at full-width marks, at Latin ones before white space (3.5 and a.pdf go on), and at the end of a
+# line, each with the quotes and brackets that close behind it.
 _ENDS = re.compile(r"[。！？；]+[”’」』）)]*|[.!?]+[\"'”’)]*(?=\s|$)|[\r\n]+")
 # After these a point ends no sentence, nor after a single letter.
 _SHORT = re.compile(
     r"(?i)^\s*\(?\d{1,2}\.$|(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|nos|dr|mr|mrs|ms|prof|inc|ltd|fig|art|sec|para|pp?|vol|ed|"
     r"bzw|z\.b|ca|[a-z])\.$"
 )
+# What opens a line of a list, a heading or a quotation in Markdown.
 _MARK = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.)、]|#{1,6}|>)\s+")
+# A citation in any inline form, or the label of a list of them. Brackets with more in them are text of the answer.
 _CITATION = re.compile(
     r"\[\^?[^\[\]\n]{1,120}\]|【[^【】\n]{1,120}】|<(?:cite|ref|sup|citation|source)\b[^<>]*>[^<>]*</[a-z]+>|"
     r"(?i:citations?:\s*)"
@@ -154,14 +158,21 @@ def label_claims(
         if name not in have:
             raise RagnbError(f"traces have no column {name!r}; {did_you_mean(name, have)}")
     need_known("citations", citations, list(citing.CHOICES))
-    how: dict[str, Any] = {"refusal": refusal, "patterns": patterns, "split": split, "join": join}
-    labelled = label_traces(named, gold=gold, citations=citations, **how)
+    labelled = label_traces(
+        named,
+        gold=gold,
+        citations=citations,
+        refusal=refusal,
+        patterns=patterns,
+        split=split,
+        join=join,
+    )
     if isinstance(labelled, pd.DataFrame):
         frame = labelled
     else:
         frame = labelled.to_pandas()
     answers = list(_answers(frame, _corpus(passages)))
-    rows, texts = _rows(answers, frame, doc, how | {"citations": citations})
+    rows, texts = _rows(answers, frame, doc, split)
     if client is not None:
         from ragnb.traces.judged_claims import judged_claims
 
@@ -171,12 +182,13 @@ def label_claims(
 
 def _numbered(frame: Any) -> Any:
     """Return traces whose passages are texts with chunks that are named by their places, as ``[1]`` cites them."""
-    chunks = [
-        None
-        if absent(cell)
-        else [{"id": str(n), "text": text} for n, text in enumerate(cell, 1) if text]
-        for cell in columns.cells(frame, "retrieved_contexts")
-    ]
+    chunks: list[list[dict[str, Any]] | None] = []
+    for cell in columns.cells(frame, "retrieved_contexts"):
+        if absent(cell):
+            chunks.append(None)
+            continue
+        # An empty passage keeps its number, so that [3] is the third of the list.
+        chunks.append([{"id": str(n), "text": text} for n, text in enumerate(cell, 1) if text])
     if isinstance(frame, pd.DataFrame):
         rows = frame
     else:
@@ -185,6 +197,24 @@ def _numbered(frame: Any) -> Any:
 
 
 class _Answer(NamedTuple):
+    """An answer with claims.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the frame.
+    sentences : list of str
+        With their citations.
+    passages : dict of id to text
+        Those of its row; blank of a passage without a text.
+    gold : set of str
+        The ids that gold names.
+    form : str or None
+        Where its citations were read, as in ``citations_form``.
+    of_answer : tuple of str
+        The ids that it cites as a whole.
+    """
+
     row: int
     sentences: list[str]
     passages: Mapping[str, str]
@@ -207,42 +237,40 @@ def _corpus(passages: Mapping[str, str] | pd.DataFrame | None) -> Mapping[str, s
 
 def _answers(frame: pd.DataFrame, corpus: Mapping[str, str]) -> Iterator[_Answer]:
     """Yield the answers that are none of a refusal or a failure."""
-    refused = frame["refused"].fillna(True).astype(bool)
+    refused = frame["refused"].fillna(True).astype(bool)  # missing of an answer that failed
     for row in range(len(frame)):
         text = frame["answer"].iloc[row]
         if refused.iloc[row] or not isinstance(text, str):
             continue
+        gold = frame["gold_ids"].iloc[row] if "gold_ids" in frame else None
         form = frame["citations_form"].iloc[row]
         cited = frame["citations_predicted"].iloc[row]
-        if "gold_ids" in frame:
-            gold = frame["gold_ids"].iloc[row]
-        else:
-            gold = None
         yield _Answer(
-            row,
-            sentences_of(_LIST.sub(" ", text)),
-            _passages(frame["chunks"].iloc[row], corpus),
-            frozenset() if gold is None or absent(gold) else frozenset(map(str, gold)),
-            None if absent(form) else str(form),
-            () if absent(cited) else tuple(cited),
+            row=row,
+            sentences=sentences_of(_LIST.sub(" ", text)),
+            passages=_passages(frame["chunks"].iloc[row], corpus),
+            gold=frozenset() if absent(gold) else frozenset(map(str, gold)),
+            form=None if absent(form) else str(form),
+            of_answer=() if absent(cited) else tuple(cited),
         )
 
 
 def _passages(cell: Any, corpus: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of the passages of a row by their ids, blank without one; of pieces of one id all."""
     passages: dict[str, str] = {}
-    if not absent(cell):
-        for item in cell:
-            if not isinstance(item, Mapping):
-                item = {"id": item}
-            if absent(item.get("id")):
-                continue
-            text = item.get("text") or item.get("page_content") or item.get("content")
-            text = text or corpus.get(str(item["id"]))
-            name = str(item["id"])
-            passages.setdefault(name, "")
-            if isinstance(text, str) and text.strip():
-                passages[name] = f"{passages[name]}\n{text}" if passages[name] else text
+    if absent(cell):
+        return passages
+    for item in cell:
+        if not isinstance(item, Mapping):
+            item = {"id": item}
+        if absent(item.get("id")):
+            continue
+        name = str(item["id"])
+        text = item.get("text") or item.get("page_content") or item.get("content")
+        text = text or corpus.get(name)
+        passages.setdefault(name, "")
+        if isinstance(text, str) and text.strip():
+            passages[name] = f"{passages[name]}\n{text}" if passages[name] else text
     return passages
 
 
@@ -254,22 +282,14 @@ def sentences_of(text: str) -> list[str]:
     >>> sentences_of("It costs 3.5 euro, e.g. for Dr. Li. [a] Ask.\\n- 年假为10天。[b]病假另计。")
     ['It costs 3.5 euro, e.g. for Dr. Li. [a]', 'Ask.', '年假为10天。[b]', '病假另计。']
     """
-    pieces = []
-    begin = 0
-    for end in _ENDS.finditer(text):
-        piece = text[begin : end.end()]
-        if _SHORT.search(piece.rstrip()) and "\n" not in end[0] and end.end() < len(text):
-            continue
-        pieces.append(piece)
-        begin = end.end()
-    pieces.append(text[begin:])
     sentences: list[str] = []
-    for piece in pieces:
+    for piece in _pieces(text):
         # A citation behind the point belongs to the sentence before it.
-        while (
-            sentences and (lead := re.match(rf"\s*(?:{_CITATION.pattern})", piece)) and lead.end()
-        ):
-            if "\n" in lead[0]:
+        while sentences:
+            # At the beginning alone: searched for, the blanks before it would take quadratic time.
+            lead = re.match(rf"\s*(?:{_CITATION.pattern})", piece)
+            # Only a label that ends its line holds a break; it is taken below, without that.
+            if lead is None or "\n" in lead[0]:
                 break
             if lead[0][:1].isspace():
                 sentences[-1] = f"{sentences[-1]} {lead[0].strip()}"
@@ -284,75 +304,96 @@ def sentences_of(text: str) -> list[str]:
     return sentences
 
 
+def _pieces(text: str) -> list[str]:
+    """Return a text cut behind each end of a sentence; together the pieces are the text."""
+    pieces = []
+    begin = 0
+    for end in _ENDS.finditer(text):
+        piece = text[begin : end.end()]
+        is_abbreviation = _SHORT.search(piece.rstrip()) is not None
+        if is_abbreviation and "\n" not in end[0] and end.end() < len(text):
+            continue
+        pieces.append(piece)
+        begin = end.end()
+    pieces.append(text[begin:])
+    return pieces
+
+
 @lru_cache(maxsize=1_000)
 def _sentences(passage: str) -> tuple[str, ...]:
     """Return the sentences of a passage, which all claims of an answer are compared with."""
     return tuple(sentences_of(passage))
 
 
+_CLAIM_COLUMNS = (
+    "place",
+    "claim",
+    "cited_by",
+    "cited",
+    "cited_known",
+    "cited_gold",
+    "wording",
+    "figures",
+    "names",
+    "figures_missing",
+    "names_missing",
+    "verdict",
+)
+
+
 def _rows(
-    answers: Sequence[_Answer], frame: pd.DataFrame, doc: str, how: Mapping[str, Any]
+    answers: Sequence[_Answer], frame: pd.DataFrame, doc: str, split: Split
 ) -> tuple[pd.DataFrame, list[list[str]]]:
     """Return a row for each claim, and the texts of the passages that it was looked for in."""
-    cited = _cited(answers, frame, how)
+    cited = _cited(answers, frame, split)
     kept = [name for name in ("sample_id", "question", "system", "repeat", doc) if name in frame]
-    out = []
+    rows = []
     texts = []
     for answer, per_sentence in zip(answers, cited, strict=True):
         about = {name: frame[name].iloc[answer.row] for name in kept}
-        for place, (sentence, ids) in enumerate(
-            zip(answer.sentences, per_sentence, strict=True), 1
-        ):
-            claim = re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
-            claim = re.sub(r"\s+([.,;:!?])", r"\1", claim)
-            if ids and ids is answer.of_answer:
-                by = "answer"
-            else:
-                by = "sentence"
+        sentences = zip(answer.sentences, per_sentence, strict=True)
+        for place, (sentence, ids) in enumerate(sentences, 1):
+            # A citation before a mark leaves a blank there.
+            claim = re.sub(r"\s+([.,;:!?])", r"\1", _without_citations(sentence))
+            # The very tuple of the answer, see `_cited`: a sentence may cite the same ids itself.
+            is_listed = bool(ids) and ids is answer.of_answer
+            cited_by = "answer" if is_listed else "sentence"
             looked_in, judged = _judged(claim, ids, answer)
             texts.append(looked_in)
-            out.append({**about, "place": place, "claim": claim, "cited_by": by, **judged})
-    names = [
-        *kept,
-        "place",
-        "claim",
-        "cited_by",
-        "cited",
-        "cited_known",
-        "cited_gold",
-        "wording",
-        "figures",
-        "names",
-        "figures_missing",
-        "names_missing",
-        "verdict",
-    ]
-    return pd.DataFrame(out, columns=names), texts
+            rows.append({**about, "place": place, "claim": claim, "cited_by": cited_by, **judged})
+    return pd.DataFrame(rows, columns=[*kept, *_CLAIM_COLUMNS]), texts
+
+
+def _without_citations(sentence: str) -> str:
+    return re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
 
 
 def _cited(
-    answers: Sequence[_Answer], frame: pd.DataFrame, how: Mapping[str, Any]
+    answers: Sequence[_Answer], frame: pd.DataFrame, split: Split
 ) -> list[list[tuple[str, ...]]]:
     """Return what each sentence of each answer cites: inline, else what the whole answer lists."""
-    rows = [(n, sentence) for n, answer in enumerate(answers) for sentence in answer.sentences]
     cited: list[list[tuple[str, ...]]] = [[] for _ in answers]
     # What an answer lists at its end or in a field may be cited beside its sentences, too.
     forms = [answer.form if answer.form in citing.FORMS else "inline" for answer in answers]
+    # Without the answer, whose whole text would be copied for each of its sentences.
+    needed = [name for name in ("chunks", "gold_ids", "answerable", "system") if name in frame]
     for form in dict.fromkeys(forms):
-        of_form = [(n, sentence) for n, sentence in rows if forms[n] == form]
-        # Without the answer, whose whole text would be copied for each of its sentences.
-        needed = [n for n in ("chunks", "gold_ids", "answerable", "system") if n in frame]
-        parts = frame[needed].iloc[[answers[n].row for n, _ in of_form]].reset_index(drop=True)
-        texts = [sentence for _, sentence in of_form]
-        parts = parts.assign(answer=texts, question=[str(i) for i in range(len(texts))])
-        options = {"split": how["split"], "citations": cast(Citations, form)}
-        for (n, _), ids in zip(
-            of_form, label_traces(parts, **options)["citations_predicted"], strict=True
-        ):
-            cited[n].append(() if absent(ids) else tuple(ids))
-    for n, answer in enumerate(answers):
-        if forms[n] == "inline" and not any(cited[n]):
-            cited[n] = [answer.of_answer] * len(answer.sentences)
+        places = []  # in `answers`, of the answer of each sentence
+        sentences = []
+        for place, answer in enumerate(answers):
+            if forms[place] == form:
+                places += [place] * len(answer.sentences)
+                sentences += answer.sentences
+        # Each sentence is labelled as if it were an answer, to a question of its own.
+        parts = frame[needed].iloc[[answers[place].row for place in places]]
+        parts = parts.reset_index(drop=True)
+        parts = parts.assign(answer=sentences, question=[str(n) for n in range(len(sentences))])
+        labelled = label_traces(parts, split=split, citations=cast(Citations, form))
+        for place, ids in zip(places, labelled["citations_predicted"], strict=True):
+            cited[place].append(() if absent(ids) else tuple(ids))
+    for place, answer in enumerate(answers):
+        if forms[place] == "inline" and not any(cited[place]):
+            cited[place] = [answer.of_answer] * len(answer.sentences)
     return cited
 
 
@@ -367,6 +408,7 @@ class _Support(NamedTuple):
 
 
 def _support_of(claim: str, texts: Sequence[str]) -> _Support:
+    """Return how much of a claim is found in texts."""
     # At use: scoring brings the client of a model, which scores and comparisons do without.
     from ragnb.scoring.lexical import name_support, number_support, support_lexical
 
@@ -381,8 +423,10 @@ def _support_of(claim: str, texts: Sequence[str]) -> _Support:
 def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> tuple[list[str], dict[str, Any]]:
     """Return what a claim was looked for in, how much of it is found there, and what that makes of it."""
     known = [name for name in ids if name in answer.passages]
-    looked_in = known or ([] if ids else [*answer.passages])
-    texts = [text for name in looked_in if (text := answer.passages[name])]
+    looked_in = known
+    if not ids:
+        looked_in = [*answer.passages]
+    texts = [answer.passages[name] for name in looked_in if answer.passages[name]]
     support = _support_of(claim, texts)
     if known or not ids:
         verdict = _verdict(claim, ids, texts, support)
@@ -420,11 +464,12 @@ def standing_of(sentence: str, passages: Sequence[str]) -> Standing:
     >>> standing_of("Returns are accepted within 90 days [a].", ["Returns are accepted within 14 days."])
     Standing(verdict='not found', missing=['90'])
     """
-    claim = re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
+    claim = _without_citations(sentence)
     texts = [text for text in passages if text]
     if not texts:
         return Standing("undecided", [])
     support = _support_of(claim, texts)
+    # With any id it does not count as uncited.
     verdict = _verdict(claim, ("",), texts, support)
     return Standing(verdict, [*support.figures_missing, *support.names_missing])
 
@@ -440,9 +485,11 @@ def _verdict(
 
     if not ids:
         return "uncited"
+    # Figures are the same in every script, so that they decide even where the wording cannot.
     if support.figures == 0:
         return "not found"
     is_other_script = bool(_CJK.search(claim)) != any(_CJK.search(text) for text in texts)
+    # Names and terms may be written alike in both: enough of them counts.
     if math.isnan(support.wording) or (is_other_script and support.wording < ENOUGH):
         return "undecided"
     if support.wording < LITTLE:
@@ -464,9 +511,11 @@ def _rates(rows: pd.DataFrame, doc: str, level: float) -> pd.DataFrame:
     # A list of the whole answer does not say which of its sentences cite.
     of_sentence = rows["cited_by"] == "sentence"
     decided = is_cited & (rows["verdict"] != "undecided")
-    scores = rows[[n for n in ("sample_id", "question", "system", doc) if n in rows]].assign(
+    is_supported = rows["verdict"] == "supported"
+    kept = [name for name in ("sample_id", "question", "system", doc) if name in rows]
+    scores = rows[kept].assign(
         cited_share=is_cited.astype(float).where(of_sentence),
-        claim_support=(rows["verdict"] == "supported").astype(float).where(decided),
+        claim_support=is_supported.astype(float).where(decided),
         figure_support=rows["figures"].astype(float),
     )
     metrics = [Metric(name, role="rate", family="citation") for name in _RATES]
@@ -474,4 +523,6 @@ def _rates(rows: pd.DataFrame, doc: str, level: float) -> pd.DataFrame:
     if scores.empty:
         return pd.DataFrame(columns=shown)
     means = rates_by_system(scores, metrics, doc=doc, level=level)
-    return means[[*(["system"] if "system" in scores else []), *shown]]
+    if "system" in scores:
+        shown = ["system", *shown]
+    return means[shown]

@@ -29,8 +29,10 @@ def workable(frame: Any) -> Any:
     """
     if isinstance(frame, pd.DataFrame):
         return pd.DataFrame(frame)  # without attrs, which pandas copies deeply at every step
-    found = native(frame)
-    return (found.collect() if isinstance(found, nw.LazyFrame) else found).to_polars()
+    rows = native(frame)
+    if isinstance(rows, nw.LazyFrame):
+        rows = rows.collect()
+    return rows.to_polars()
 
 
 def with_chunks(frame: Any) -> Any:
@@ -69,10 +71,10 @@ def as_brought(made: Any, frame: Any) -> Any:
     if isinstance(made, pd.DataFrame):
         made.attrs = dict(frame.attrs)
         return made
-    found = native(frame)
-    kind = found.implementation
+    rows = native(frame)
+    kind = rows.implementation
     if kind.is_polars():
-        if isinstance(found, nw.LazyFrame):
+        if isinstance(rows, nw.LazyFrame):
             return made.lazy()
         return made
     if kind.is_pyarrow():
@@ -113,13 +115,12 @@ def column(frame: Any, name: str) -> pl.Series:
 
 def cells(frame: Any, name: str) -> list[Any]:
     """Return a column as Python objects."""
-    pandas = isinstance(frame, pd.DataFrame)
-    out: list[Any]
-    if pandas:
-        out = frame[name].to_numpy(dtype=object).tolist()
+    values: list[Any]
+    if isinstance(frame, pd.DataFrame):
+        values = frame[name].to_numpy(dtype=object).tolist()
     else:
-        out = frame[name].to_list()
-    return out
+        values = frame[name].to_list()
+    return values
 
 
 def as_series(values: Sequence[str | None]) -> pl.Series:
@@ -133,7 +134,10 @@ def as_series(values: Sequence[str | None]) -> pl.Series:
     try:
         return pl.Series(values, dtype=pl.String)
     except UnicodeEncodeError:
-        clean = [v if v is None else v.encode("utf-8", "replace").decode("utf-8") for v in values]
+        clean = [
+            None if text is None else text.encode("utf-8", "replace").decode("utf-8")
+            for text in values
+        ]
         return pl.Series(clean, dtype=pl.String)
 
 
@@ -160,8 +164,10 @@ def ids(frame: Any, name: str) -> pl.Series:
     ['12', 'a', '3', None]
     """
     series = column(frame, name)
-    known = series.dtype.is_integer() or str(series.dtype) in ("String", "Null")
-    return _one_form(texts(frame, name) if known else as_series([*map(_id_text, series.to_list())]))
+    is_plain = series.dtype.is_integer() or series.dtype in (pl.String, pl.Null)
+    if is_plain:
+        return _one_form(texts(frame, name))
+    return _one_form(as_series([_id_text(cell) for cell in series.to_list()]))
 
 
 def id_lists(frame: Any, name: str) -> pl.Series:
@@ -179,19 +185,13 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     """
     if name not in frame.columns:
         return column(frame, name).cast(pl.List(pl.String))
-    if isinstance(frame, pd.DataFrame):
-        kind = None
-    else:
-        kind = frame[name].dtype
-    inner = getattr(kind, "inner", None)
-    if inner == pl.String or (isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String):
+    if not isinstance(frame, pd.DataFrame):
+        # Lists of texts, or of objects whose id is a text, stay in Polars.
+        inner = getattr(frame[name].dtype, "inner", None)
         if inner == pl.String:
-            entry = pl.element()
-        else:
-            entry = pl.element().struct.field("id")
-        one_form = pl.element().map_batches(_one_form, return_dtype=pl.String, is_elementwise=True)
-        series: pl.Series = frame[name].list.eval(entry).list.eval(one_form)
-        return series
+            return _lists_in_one_form(frame[name])
+        if isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String:
+            return _lists_in_one_form(frame[name].list.eval(pl.element().struct.field("id")))
     lists = [None if absent(cell) else cell for cell in cells(frame, name)]
     for row, cell in enumerate(lists):
         if cell is not None and not isinstance(cell, list | tuple | np.ndarray):
@@ -199,23 +199,32 @@ def id_lists(frame: Any, name: str) -> pl.Series:
                 f"column {name!r}, row {_label(frame, row)!r}: {str(cell)[:60]!r} is not a list of ids; "
                 "read the file with rn.read_traces or rn.read_gold"
             )
+    return _nested_ids(lists, name)
+
+
+def _lists_in_one_form(lists: pl.Series) -> pl.Series:
+    one_form = pl.element().map_batches(_one_form, return_dtype=pl.String, is_elementwise=True)
+    return lists.list.eval(one_form)
+
+
+def _nested_ids(lists: Sequence[Sequence[Any] | None], name: str) -> pl.Series:
+    """Return lists of ids or of chunks as a Polars series of lists of ids."""
     # One flat column of all entries is made faster than a column of lists.
     entries = [item for cell in lists if cell is not None for item in cell]
     entries = [item.get("id") if type(item) is dict else item for item in entries]
     if not set(map(type, entries)) <= {str, type(None)}:
-        entries = [*map(_id_text, entries)]
-    rows = np.repeat(np.arange(len(lists)), [0 if cell is None else len(cell) for cell in lists])
-    flat = pl.DataFrame({"row": rows, name: _one_form(as_series(entries))})
-    there = pl.Series("there", [cell is not None for cell in lists], dtype=pl.Boolean)
-    nested = pl.DataFrame({"row": np.arange(len(lists)), "there": there}).join(
-        flat.group_by("row", maintain_order=True).agg(name),
-        on="row",
-        how="left",
-        maintain_order="left",
-    )
-    return nested.select(
-        pl.when("there").then(pl.col(name).fill_null(pl.lit([], pl.List(pl.String))))
-    )[name]
+        entries = [_id_text(entry) for entry in entries]
+    places = np.arange(len(lists))
+    sizes = [0 if cell is None else len(cell) for cell in lists]
+    flat = pl.DataFrame({"row": np.repeat(places, sizes), name: _one_form(as_series(entries))})
+    grouped = flat.group_by("row", maintain_order=True).agg(name)
+
+    is_there = pl.Series("there", [cell is not None for cell in lists], dtype=pl.Boolean)
+    rows = pl.DataFrame({"row": places, "there": is_there})
+    nested = rows.join(grouped, on="row", how="left", maintain_order="left")
+    # An empty list has no entry and so no group, as a missing one: `there` tells them apart.
+    empty = pl.lit([], pl.List(pl.String))
+    return nested.select(pl.when("there").then(pl.col(name).fill_null(empty)))[name]
 
 
 def distinct(lists: pl.Series) -> pl.Series:
@@ -224,11 +233,13 @@ def distinct(lists: pl.Series) -> pl.Series:
 
 
 def _one_form(names: pl.Series) -> pl.Series:
+    """Return ids in NFC without white space at their ends, null for blank ones."""
     names = composed(names).str.strip_chars()
     return names.set(names == "", None)
 
 
 def _id_text(value: Any) -> str | None:
+    """Return the id that a cell or a chunk holds as text, None without one."""
     if isinstance(value, dict):
         value = value.get("id")
     if value is None or isinstance(value, str):
@@ -257,19 +268,23 @@ def answerable(frame: Any) -> pl.Series:
     series = column(frame, "answerable")
     if series.dtype in (pl.Boolean, pl.Null):
         return series.cast(pl.Float64)
-    values = [None if absent(cell) else cell for cell in series.to_list()]
-    for row, cell in enumerate(values):
-        if cell is not None and not (
-            isinstance(cell, int | float | np.bool_ | np.number) and cell in (0, 1)
-        ):
+    values: list[float | None] = []
+    for row, cell in enumerate(series.to_list()):
+        if absent(cell):
+            values.append(None)
+            continue
+        is_number = isinstance(cell, int | float | np.bool_ | np.number)
+        if not is_number or cell not in (0, 1):
             label = _label(frame, row)
             raise RagnbError(
                 f"column 'answerable', row {label!r}: {cell!r} is neither true nor false"
             )
-    return pl.Series([cell if cell is None else float(cell) for cell in values], dtype=pl.Float64)
+        values.append(float(cell))
+    return pl.Series(values, dtype=pl.Float64)
 
 
 def _label(frame: Any, row: int) -> Any:
+    """Return what a row is called in an error: its index in pandas, else its number."""
     if isinstance(frame, pd.DataFrame):
         return frame.index[row]
     return row
@@ -286,18 +301,19 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
     """
     frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
     if not isinstance(frame, pd.DataFrame):
-        columns = [column(gold, name) for name in gold.columns]
-        columns = [
-            polars_series(one.name, one.to_list()) if one.dtype == pl.Object else one
-            for one in columns
-        ]
-        theirs = pl.DataFrame([one.gather(rows) for one in columns])
+        gathered = []
+        for name in gold.columns:
+            series = column(gold, name)
+            if series.dtype == pl.Object:
+                series = polars_series(series.name, series.to_list())
+            gathered.append(series.gather(rows))
+        theirs = pl.DataFrame(gathered)
         return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
     if not isinstance(gold, pd.DataFrame):
         gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})
-    theirs = (
-        gold.reset_index(drop=True).reindex(rows.fill_null(-1).to_numpy()).set_axis(frame.index)
-    )
+    # No row is called -1: what met no gold gets missing cells.
+    met = gold.reset_index(drop=True).reindex(rows.fill_null(-1).to_numpy())
+    theirs = met.set_axis(frame.index)
     return frame.assign(**{name: _filled(frame, theirs[name]) for name in theirs})
 
 
@@ -310,12 +326,13 @@ def _filled(frame: Any, theirs: Any) -> Any:
         if ours.isna().any():
             return ours.astype(object).where(ours.notna(), theirs)
         return ours
-    if ours.null_count() and ours.dtype != theirs.dtype:
+    if not ours.null_count():
+        return ours
+    # A Polars column has one type; text is the one that holds both.
+    if ours.dtype != theirs.dtype:
         ours = ours.cast(pl.String)
         theirs = theirs.cast(pl.String)
-    if ours.null_count():
-        return ours.zip_with(ours.is_not_null(), theirs)
-    return ours
+    return ours.zip_with(ours.is_not_null(), theirs)
 
 
 def assemble(frame: Any, new: pl.DataFrame) -> Any:
@@ -323,22 +340,22 @@ def assemble(frame: Any, new: pl.DataFrame) -> Any:
     kept = frame[[name for name in frame.columns if name not in new.columns]]
     if not isinstance(frame, pd.DataFrame):
         return kept.hstack(new)
-    made: dict[str, Any] = {}
-    for series in new:
-        # pandas' own booleans know no gap.
-        if series.dtype == pl.Boolean and series.name != "citations_flagged":
-            gone = series.is_null().to_numpy()
-            made[series.name] = pd.arrays.BooleanArray(
-                series.fill_null(False).to_numpy(writable=True), gone
-            )
-        elif isinstance(series.dtype, pl.Enum):
-            words = np.array([*series.dtype.categories, None], dtype=object)
-            words = words[series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()]
-            made[series.name] = pd.Series(
-                words, frame.index, None if series.name.endswith("__status") else object
-            )
-        elif isinstance(series.dtype, pl.List):
-            made[series.name] = pd.Series(series.to_list(), frame.index, dtype=object)
-        else:
-            made[series.name] = series.to_numpy()
-    return pd.concat([kept, pd.DataFrame(made, frame.index)], axis=1)
+    pandas_columns = {series.name: _for_pandas(series, frame.index) for series in new}
+    return pd.concat([kept, pd.DataFrame(pandas_columns, frame.index)], axis=1)
+
+
+def _for_pandas(series: pl.Series, index: pd.Index[Any]) -> Any:
+    """Return a Polars column as pandas holds it."""
+    # pandas' own booleans know no gap, and `citations_flagged` has none.
+    if series.dtype == pl.Boolean and series.name != "citations_flagged":
+        is_missing = series.is_null().to_numpy()
+        return pd.arrays.BooleanArray(series.fill_null(False).to_numpy(writable=True), is_missing)
+    if isinstance(series.dtype, pl.Enum):
+        # The words are looked up by their codes, which makes no text per row; the code -1 is the last: None.
+        words = np.array([*series.dtype.categories, None], dtype=object)
+        codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        dtype = None if series.name.endswith("__status") else object
+        return pd.Series(words[codes], index, dtype)
+    if isinstance(series.dtype, pl.List):
+        return pd.Series(series.to_list(), index, dtype=object)
+    return series.to_numpy()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import pandas as pd
 
@@ -151,71 +151,98 @@ def labelled_and_joined(
     traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
     gold = gold_frame(gold)
-    if "answer" not in (have := column_names(named)):
+    have = column_names(named)
+    if "answer" not in have:
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
-    options = {
+    choices: dict[str, tuple[str, Iterable[str]]] = {
         "split": (split, citing.SEPARATORS),
         "citations": (citations, citing.CHOICES),
         "containment": (containment, ("auto", "latin")),
+        "join": (join, ("auto", "question")),
     }
-    for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
-        need_known(name, value, list(choices))
-    words = [_words(refusal), _words(patterns), _words(partial)]
-    how: dict[str, Any] = {
-        "words": words,
-        "split": split,
-        "citations": citations,
-        "whole": containment == "auto",
-    }
+    for name, (value, known) in choices.items():
+        need_known(name, value, list(known))
+    how = _How(
+        refusals=_words(refusal),
+        patterns=_words(patterns),
+        partial=_words(partial),
+        split=split,
+        citations=citations,
+        whole_claims=containment == "auto",
+    )
     if on_spark(named):
-        by = join_on_spark(named, gold, join)
-        own = None
-        if gold is None:  # of all rows, not of each batch
-            asked = named.select(
-                *([n for n in ("answerable", "gold_ids") if n in have] or have[:1])
-            )
-            own = names_ids(
-                reduced(asked, kinds_in, lambda kinds: tuple(map(any, zip(*kinds, strict=True))))
-            )
-
-        def match_part(part: pl.DataFrame) -> Match | None:
-            if gold is None:
-                return None
-            return match(part, gold, by)
-
-        def seen(part: pl.DataFrame) -> dict[str | None, citing.Seen]:
-            rows = _read_rows(part, gold, match_part(part), words, own)[1]
-            return citing.read(rows, split=split, citations=citations, known=_gold_ids(gold)).seen
-
-        if citations == "auto":
-            forms = citing.chosen(reduced(named, seen, citing.merged), citations)
-        else:
-            forms = None
-
-        def label(part: pl.DataFrame) -> Any:
-            return _labelled(part, gold, match_part(part), named=own, forms=forms, **how)[0]
-
-        made: Any = mapped(named, label)
+        labelled: Any = _label_on_spark(named, gold, join, how)
         report = None
     else:
         frame = columns.with_chunks(columns.workable(named))
         met = None if gold is None else match(frame, gold, join)
         if met is not None:
             warn_of_repeats(met)
-        labelled, report = _labelled(frame, gold, met, **how)
-        made = columns.as_brought(labelled, traces)
-    return cast(Frame, as_called(made, named, traces)), report
+        rows, report = _labelled(frame, gold, met, how)
+        labelled = columns.as_brought(rows, traces)
+    return cast(Frame, as_called(labelled, named, traces)), report
+
+
+class _How(NamedTuple):
+    """How answers are read: the options of `label_traces`, checked."""
+
+    refusals: list[str]
+    patterns: list[str]
+    partial: list[str]
+    split: Split
+    citations: Citations
+    whole_claims: bool  # see `answers.claim_texts`
+
+
+def _label_on_spark(traces: Any, gold: Any, join: Join, how: _How) -> Any:
+    """Return PySpark's traces labelled batch by batch, once the query runs.
+
+    What all rows decide together (how gold is joined, whether it names ids, which form the citations have) is
+    found before, so that no batch decides it for itself.
+    """
+    by = join_on_spark(traces, gold, join)
+    named = _names_ids_on_spark(traces) if gold is None else None
+
+    def match_part(part: pl.DataFrame) -> Match | None:
+        if gold is None:
+            return None
+        return match(part, gold, by)
+
+    def seen(part: pl.DataFrame) -> dict[str | None, citing.Seen]:
+        rows = _read_rows(part, gold, match_part(part), how, named)[1]
+        return citing.read(
+            rows, split=how.split, citations=how.citations, known=_gold_ids(gold)
+        ).seen
+
+    forms = None
+    if how.citations == "auto":
+        forms = citing.chosen(reduced(traces, seen, citing.merged), how.citations)
+
+    def label(part: pl.DataFrame) -> Any:
+        return _labelled(part, gold, match_part(part), how, named=named, forms=forms)[0]
+
+    return mapped(traces, label)
+
+
+def _names_ids_on_spark(traces: Any) -> bool:
+    """Return whether traces that hold their own gold name ids, see `names_ids`."""
+    have = column_names(traces)
+    # Without either column any other one does: `kinds_in` takes what is not there for missing.
+    read = [name for name in ("answerable", "gold_ids") if name in have] or have[:1]
+    kinds = reduced(
+        traces.select(*read),
+        kinds_in,
+        lambda of_parts: tuple(map(any, zip(*of_parts, strict=True))),
+    )
+    return names_ids(kinds)
 
 
 def _labelled(
     frame: Any,
     gold: Any,
     met: Match | None,
+    how: _How,
     *,
-    words: Sequence[Sequence[str]],
-    split: Split,
-    citations: Citations,
-    whole: bool,
     named: bool | None = None,
     forms: Mapping[str | None, str] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
@@ -223,27 +250,34 @@ def _labelled(
 
     `forms` says how the answers of each system cite, where that was found on more rows than these.
     """
+    # Polars releases Python's lock while it works, so that what is submitted runs beside the citations.
     with collector_paused(), ThreadPoolExecutor() as pool:
-        frame, rows = _read_rows(frame, gold, met, words, named)
+        frame, rows = _read_rows(frame, gold, met, how, named)
         counts = pool.submit(join_counts, frame, met)
-        contained = pool.submit(answers.holds, rows["lower"], rows["claim"], whole)
+        contained = pool.submit(answers.holds, rows["lower"], rows["claim"], how.whole_claims)
         ranks = pool.submit(_ranks, rows)
-        citations_read = citing.read(rows, split=split, citations=citations, known=_gold_ids(gold))
+
+        citations_read = citing.read(
+            rows, split=how.split, citations=how.citations, known=_gold_ids(gold)
+        )
         if forms is None:
-            forms = citing.chosen(citations_read.seen, citations)
-        rows = rows.drop("citations").hstack(citing.taken(citations_read, rows["system"], forms))
-        made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
+            forms = citing.chosen(citations_read.seen, how.citations)
+        cited = citing.taken(citations_read, rows["system"], forms)
+
+        rows = rows.drop("citations").hstack(cited)
+        new = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
+        # Whether an answer failed is kept for those who come later, as `read_log`, which look for `ok` alone.
         if failure_columns(frame.columns) and "ok" not in frame.columns:
-            made = made.with_columns(rows["ok"])
-        labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
-        report = counts.result() | answer_counts(made.with_columns(rows["answer"]))
-        return labelled, report | {
-            "citations": citing.citation_forms(made.with_columns(rows["system"]))
-        }
+            new = new.with_columns(rows["ok"])
+        labelled = mark_unanswerable(columns.assemble(frame, new), metrics=METRICS.values())
+
+        report = counts.result() | answer_counts(new.with_columns(rows["answer"]))
+        report["citations"] = citing.citation_forms(new.with_columns(rows["system"]))
+        return labelled, report
 
 
 def _read_rows(
-    frame: Any, gold: Any, met: Match | None, words: Sequence[Sequence[str]], named: bool | None
+    frame: Any, gold: Any, met: Match | None, how: _How, named: bool | None
 ) -> tuple[Any, pl.DataFrame]:
     """Return the traces with gold's columns, and what the labels are made of."""
     if met is None:
@@ -252,7 +286,7 @@ def _read_rows(
         frame = columns.with_gold(frame, gold, met.rows)
         expected = expectations(gold).select(pl.all().gather(met.rows))
     rows = _answers(frame).hstack(expected).with_columns(system=columns.texts(frame, "system"))
-    return frame, rows.with_columns(_refusals(*words))
+    return frame, rows.with_columns(_refusals(how.refusals, how.patterns, how.partial))
 
 
 def _gold_ids(gold: Any) -> pl.Series | None:
@@ -289,15 +323,17 @@ def came(frame: Any) -> pl.Series:
     [True, False]
     """
     names = failure_columns([str(name) for name in frame.columns])
-    if [*names] == ["ok"] and (ok := columns.column(frame, "ok")).dtype in (pl.Boolean, pl.Null):
-        return ok.cast(pl.Boolean)
-    cells = {name: columns.cells(frame, name) for name in names}
+    if [*names] == ["ok"]:
+        ok = columns.column(frame, "ok")
+        if ok.dtype in (pl.Boolean, pl.Null):
+            return ok.cast(pl.Boolean)
+    outcome = None
     if names:
+        cells = {name: columns.cells(frame, name) for name in names}
         outcome = outcomes(cells, columns.cells(frame, "answer"))
-    else:
-        outcome = None
-    none = [None] * len(frame)
-    return pl.Series("ok", none if outcome is None else outcome[0], dtype=pl.Boolean)
+    if outcome is None:
+        return pl.Series("ok", [None] * len(frame), dtype=pl.Boolean)
+    return pl.Series("ok", outcome[0], dtype=pl.Boolean)
 
 
 def _refusals(
@@ -307,11 +343,11 @@ def _refusals(
 
     A whole answer that is a token is a refusal; else a partial pattern goes before a pattern of refusals.
     """
-    words = answers.trimmed_and_lowered(columns.as_series(tokens))[1]
-    whole = pl.col("lower").is_in(words.implode())
-    part = answers.matches(partial, "partial") & ~whole
-    refused = whole | (answers.matches(patterns, "patterns") & ~part)
-    facts = {"answered": ~refused, "refused": refused, "partial": part}
+    lowered_tokens = answers.trimmed_and_lowered(columns.as_series(tokens))[1]
+    is_token = pl.col("lower").is_in(lowered_tokens.implode())
+    is_partial = answers.matches(partial, "partial") & ~is_token
+    is_refused = is_token | (answers.matches(patterns, "patterns") & ~is_partial)
+    facts = {"answered": ~is_refused, "refused": is_refused, "partial": is_partial}
     return [
         pl.when(pl.col("answer").is_not_null()).then(fact).alias(name)
         for name, fact in facts.items()
@@ -323,10 +359,9 @@ def _ranks(rows: pl.DataFrame) -> pl.Series:
     rows = rows.select("chunks", "gold_ids").with_row_index("row")
     ranks = pl.int_ranges(1, pl.col("chunks").list.len() + 1)
     chunks = rows.select("row", id="chunks", rank=ranks).explode("id", "rank")
-    wanted = rows.select("row", id="gold_ids").explode("id")
-    first = (
-        chunks.join(wanted, on=["row", "id"], how="semi").group_by("row").agg(pl.col("rank").min())
-    )
+    gold_ids = rows.select("row", id="gold_ids").explode("id")
+    hits = chunks.join(gold_ids, on=["row", "id"], how="semi")
+    first = hits.group_by("row").agg(pl.col("rank").min())
     return rows.select("row").join(first, on="row", how="left", maintain_order="left")["rank"]
 
 
@@ -340,37 +375,39 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         hit=pl.when(gold_ids.is_not_null()).then(hit),
         compliant=pl.when(refused.is_not_null()).then(cited.is_not_null() | refused),
     )
+    # Each step uses columns of the one before: the label the facts, the rates the label, the miss the rates.
     rows = rows.with_columns(label=_label())
     rates = _rates()
     rows = rows.with_columns(rate.cast(pl.Float64).alias(name) for name, rate in rates.items())
-    missed = pl.col("label") == "ANS_NO_HIT"
-    places = {
-        "not retrieved": pl.col("retrieval_hit") == 0,
-        "retrieved, not cited": pl.col("retrieval_hit") == 1,
+    is_missed = pl.col("label") == "ANS_NO_HIT"
+    misses = {
+        "not retrieved": is_missed & (pl.col("retrieval_hit") == 0),
+        "retrieved, not cited": is_missed & (pl.col("retrieval_hit") == 1),
     }
-    miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
-    others = (
+    return rows.select(
+        *FACTS,
         "label",
-        miss.alias("miss"),
+        _first_word(misses, MISSES).alias("miss"),
         "citations_predicted",
         "citations_flagged",
         "citations_form",
+        *rates,
+        *_statuses(list(rates)),
     )
-    return rows.select(*FACTS, *others, *rates, *_statuses(list(rates)))
 
 
 def _label() -> pl.Expr:
     """Return the label of an answer, null where a fact that decides it is not known."""
-    yes = pl.col("answerable") == 1
-    no = pl.col("answerable") == 0
+    answerable = pl.col("answerable") == 1
+    unanswerable = pl.col("answerable") == 0
     answered = pl.col("answered").cast(pl.Float64)
     hit = pl.col("hit").cast(pl.Float64)
     words = {
-        "OK": yes & (answered == 1) & (hit == 1),
-        "REFUSAL_OK": no & (answered == 0),
-        "OVER_REFUSAL": yes & (answered == 0),
-        "HALLUCINATION": no & (answered == 1),
-        "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
+        "OK": answerable & (answered == 1) & (hit == 1),
+        "REFUSAL_OK": unanswerable & (answered == 0),
+        "OVER_REFUSAL": answerable & (answered == 0),
+        "HALLUCINATION": unanswerable & (answered == 1),
+        "ANS_NO_HIT": answerable & (answered == 1) & (hit == 0),
     }
     return _first_word(words, LABELS)
 
@@ -380,21 +417,22 @@ def _rates() -> dict[str, pl.Expr]:
     answerable = pl.col("answerable")
     gold_ids = pl.col("gold_ids")
     chunks = pl.col("chunks")
+    label = pl.col("label")
     # As numbers, a product is null where a factor is.
-    answered, refused, hit, contained = (
-        pl.col(fact).cast(pl.Float64) for fact in ("answered", "refused", "hit", "contained")
-    )
-    yes = answerable == 1
-    of_answerable = pl.when(yes).then(1.0)
+    answered = pl.col("answered").cast(pl.Float64)
+    refused = pl.col("refused").cast(pl.Float64)
+    hit = pl.col("hit").cast(pl.Float64)
+    contained = pl.col("contained").cast(pl.Float64)
+    of_answerable = pl.when(answerable == 1).then(1.0)
     # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
-    measured = (chunks.list.len() == 0) | chunks.list.eval(pl.element().is_not_null()).list.any()
-    retrieval = pl.when(measured & (gold_ids.list.len() > 0) & yes)
+    some_id = chunks.list.eval(pl.element().is_not_null()).list.any()
+    is_measured = (chunks.list.len() == 0) | some_id
+    retrieval = pl.when(is_measured & (gold_ids.list.len() > 0) & (answerable == 1))
     shared = chunks.list.set_intersection(gold_ids).list.len()
+    # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
+    has_outcome = label.is_not_null() & gold_ids.is_not_null()
     return {
-        # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
-        "correct_outcome": pl.when(pl.col("label").is_not_null() & gold_ids.is_not_null()).then(
-            pl.col("label").is_in(["OK", "REFUSAL_OK"])
-        ),
+        "correct_outcome": pl.when(has_outcome).then(label.is_in(["OK", "REFUSAL_OK"])),
         "answer_precision": pl.when(answered == 1).then(answerable * hit),
         "over_refusal": of_answerable * refused,
         "under_refusal": pl.when(answerable == 0).then(answered),
@@ -411,17 +449,20 @@ def _statuses(rates: Sequence[str]) -> list[pl.Expr]:
     """Return why a rate has no number for an answer."""
     answerable = pl.col("answerable")
     refused = pl.col("refused")
-    outside = dict.fromkeys(rates, answerable == 0)
-    outside |= {"answer_precision": refused, "under_refusal": answerable == 1}
-    outside |= dict.fromkeys(("correct_outcome", "compliance"), pl.lit(False))
+    # Most rates are about answerable questions.
+    is_outside = dict.fromkeys(rates, answerable == 0)
+    is_outside["answer_precision"] = refused
+    is_outside["under_refusal"] = answerable == 1
+    is_outside["correct_outcome"] = pl.lit(False)
+    is_outside["compliance"] = pl.lit(False)
     # An answer that failed is one lost answer, not a failed cell of each rate; and a rate that needs gold does not
     # apply where there is none.
-    lacking = refused.is_null() & ~pl.col("failed") & answerable.is_not_null()
+    is_lacking = refused.is_null() & ~pl.col("failed") & answerable.is_not_null()
     statuses = []
     for name in rates:
         words = {
             "ok": pl.col(name).is_not_null(),
-            "not_applicable": outside[name].fill_null(False) | ~lacking.fill_null(False),
+            "not_applicable": is_outside[name].fill_null(False) | ~is_lacking.fill_null(False),
             "missing": True,
         }
         statuses.append(_first_word(words, STATUSES).alias(f"{name}__status"))
@@ -431,4 +472,6 @@ def _statuses(rates: Sequence[str]) -> list[pl.Expr]:
 def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
     """Return the first word whose condition is met, null where none is."""
     kind = pl.Enum(choices)
-    return pl.coalesce(pl.when(met).then(pl.lit(word, dtype=kind)) for word, met in words.items())
+    return pl.coalesce(
+        pl.when(condition).then(pl.lit(word, dtype=kind)) for word, condition in words.items()
+    )

@@ -394,7 +394,7 @@ def _documents(rows: pd.DataFrame, passages: list[Any]) -> list[str]:
     documents = []
     for of_answer in passages:
         first = of_answer[0] if of_answer else None
-        name = first.get("id") if isinstance(first, dict) else first
+        name: Any = first.get("id") if isinstance(first, dict) else first
         # `terms.pdf#12` is a place in a document; other ids do not say which they are of. A passage that is a
         # whole text, in which a `#` may come anywhere, has none near its beginning.
         is_place = isinstance(name, str) and "#" in name[:200]

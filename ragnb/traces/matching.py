@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import narwhals as nw
 import pandas as pd
@@ -24,9 +24,9 @@ from ragnb.weights import (
 )
 from ragnb.weights.columns import count_where
 
-FEWEST = 10
-FEWEST_OF_A_KIND = 3
-MOST_LISTED = 50
+FEWEST = 10  # questions of a gold set from which on their number is fine
+FEWEST_OF_A_KIND = 3  # answerable ones, and unanswerable ones
+MOST_LISTED = 50  # names behind each count of a report
 _UNMET = (
     "unmatched",
     "gold_without_trace",
@@ -83,60 +83,77 @@ def match(traces: Any, gold: Any, join: str) -> Match:
         raise RagnbError(
             "traces and gold share neither 'sample_id' nor 'question'; rename one in both"
         )
-    ours, theirs = (keys_of(frame, join != "question") for frame in (traces, gold))
-    known = theirs["id"].drop_nulls()
-    by_id = join == "id" or bool(ours["id"].is_in(known.implode()).any())
+    of_traces = keys_of(traces, join != "question")
+    of_gold = keys_of(gold, join != "question")
+    gold_ids = of_gold["id"].drop_nulls()
+    by_id = join == "id" or bool(of_traces["id"].is_in(gold_ids.implode()).any())
     if not by_id:
-        if len(known) and ours["id"].null_count() < len(ours):
-            own, golden = (
-                listing(sorted(keys["id"].drop_nulls().unique()), 3) for keys in (ours, theirs)
+        trace_ids = of_traces["id"].drop_nulls()
+        if len(gold_ids) and len(trace_ids):
+            first_of_traces = listing(sorted(trace_ids.unique()), 3)
+            first_of_gold = listing(sorted(gold_ids.unique()), 3)
+            text = (
+                f"no sample_id of the traces ({first_of_traces}) is in gold ({first_of_gold}); "
+                "they are joined by question text"
             )
-            text = f"no sample_id of the traces ({own}) is in gold ({golden}); they are joined by question text"
             warnings.warn(text, RagnbWarning, stacklevel=outside())
-        ours, theirs = (keys_of(frame, by_id=False) for frame in (traces, gold))
-    table = theirs.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    last_id, last_question = (
-        table.drop_nulls(key)
-        .unique(key, keep="last")
-        .select(key, gold_id="id", **{f"by_{key}": "row"})
-        for key in ("id", "question")
+        of_traces = keys_of(traces, by_id=False)
+        of_gold = keys_of(gold, by_id=False)
+    rows = _gold_rows(of_traces, of_gold)
+    return Match(rows, of_traces, of_gold, "sample_id" if by_id else "question")
+
+
+def _gold_rows(of_traces: pl.DataFrame, of_gold: pl.DataFrame) -> pl.Series:
+    """Return the row of gold that each trace meets, by id, else by question; null for none."""
+
+    table = of_gold.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    last_of_id = table.drop_nulls("id").unique("id", keep="last").select("id", by_id="row")
+    last_of_question = (
+        table.drop_nulls("question")
+        .unique("question", keep="last")
+        .select("question", gold_id="id", by_question="row")
     )
-    met = ours.join(last_id.drop("gold_id"), on="id", how="left", maintain_order="left")
-    met = met.join(last_question, on="question", how="left", maintain_order="left")
+    met = of_traces.join(last_of_id, on="id", how="left", maintain_order="left")
+    met = met.join(last_of_question, on="question", how="left", maintain_order="left")
     # By text, a row with an id of its own takes only gold that has none.
-    free = pl.col("id").is_null() | pl.col("gold_id").is_null()
-    rows = met.select(pl.coalesce("by_id", pl.when(free).then(pl.col("by_question")))).to_series()
-    return Match(rows, ours, theirs, "sample_id" if by_id else "question")
+    is_free = pl.col("id").is_null() | pl.col("gold_id").is_null()
+    by_question = pl.when(is_free).then(pl.col("by_question"))
+    return met.select(pl.coalesce("by_id", by_question)).to_series()
 
 
 def join_counts(traces: Any, met: Match | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
-    keys = keys_of(traces) if met is None else met.traces
-    names = keys["name"]
+    by = None
+    n_gold = 0
+    n_matched = 0
     unmet: Mapping[str, Sequence[str] | pl.Series] = dict.fromkeys(_UNMET, ())
-    if met:
+    if met is None:
+        names = keys_of(traces)["name"]
+    else:
+        names = met.traces["name"]
+        by = met.by
+        n_gold = len(met.gold)
+        n_matched = met.rows.count()
         unmet = _unmet(met)
     # A question that the same system (and repeat) has answered before.
     run = {
         name: columns.texts(traces, name) for name in ("system", "repeat") if name in traces.columns
     }
-    again = (
-        pl.DataFrame({"name": names} | run)
-        .select(~pl.struct(pl.all()).is_first_distinct())
-        .to_series()
-    )
-    listed = {**unmet, "duplicate_traces": names.filter(again)}
-    report: dict[str, Any] = {
-        "by": met and met.by,
-        "n_traces": len(names),
-        "n_gold": len(met.gold) if met else 0,
-    }
-    report["n_matched"] = met.rows.count() if met else 0
-    report |= {f"n_{name}": len(items) for name, items in listed.items()}
-    return report | {name: list(items[:MOST_LISTED]) for name, items in listed.items()}
+    questions = pl.DataFrame({"name": names} | run)
+    is_again = questions.select(~pl.struct(pl.all()).is_first_distinct()).to_series()
+    listed = {**unmet, "duplicate_traces": names.filter(is_again)}
+
+    report: dict[str, Any] = {"by": by, "n_traces": len(names), "n_gold": n_gold}
+    report["n_matched"] = n_matched
+    for name, items in listed.items():
+        report[f"n_{name}"] = len(items)
+    for name, items in listed.items():
+        report[name] = list(items[:MOST_LISTED])
+    return report
 
 
 def _unmet(met: Match) -> dict[str, Sequence[str] | pl.Series]:
+    """Return the names behind each of `_UNMET`."""
     reached = _reached(met)
     differs = met.gold["question"].gather(met.rows) != met.traces["question"]
     return {
@@ -149,6 +166,7 @@ def _unmet(met: Match) -> dict[str, Sequence[str] | pl.Series]:
 
 
 def _reached(met: Match) -> pl.Series:
+    """Return the names of the gold questions that some trace met."""
     return met.gold["name"].gather(met.rows.drop_nulls().unique())
 
 
@@ -166,17 +184,32 @@ def repeats(items: pl.Series) -> list[str]:
 
 def warn_of_repeats(met: Match) -> None:
     """Warn if a trace was joined by a key that occurs more than once in the gold set."""
+    # A row of gold for each trace that met one.
     reached = met.gold.select(pl.all().gather(met.rows.drop_nulls()))
-    by_id = (met.traces["id"].filter(met.rows.is_not_null()) == reached["id"]).fill_null(False)
-    steps = {"question": "give traces and gold a sample_id", "id": "make every sample_id unique"}
-    for key, used in (("question", reached.filter(~by_id)), ("id", reached.filter(by_id))):
-        names = sorted(set(repeats(met.gold[key])) & set(used[key].unique()))
-        if names:
-            what = "sample_id" if key == "id" else key
-            message = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
-            warnings.warn(
-                f"{message}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=outside()
-            )
+    trace_ids = met.traces["id"].filter(met.rows.is_not_null())
+    is_by_id = (trace_ids == reached["id"]).fill_null(False)
+    _warn_of_repeated(
+        met.gold["question"],
+        reached["question"].filter(~is_by_id),
+        what="question",
+        step="give traces and gold a sample_id",
+    )
+    _warn_of_repeated(
+        met.gold["id"],
+        reached["id"].filter(is_by_id),
+        what="sample_id",
+        step="make every sample_id unique",
+    )
+
+
+def _warn_of_repeated(in_gold: pl.Series, used: pl.Series, *, what: str, step: str) -> None:
+    """Warn of the keys that occur more than once in gold and that traces were joined by."""
+    names = sorted(set(repeats(in_gold)) & set(used.unique()))
+    if names:
+        message = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
+        warnings.warn(
+            f"{message}; the last one is used: {step}", RagnbWarning, stacklevel=outside()
+        )
 
 
 Join = Literal["auto", "question"]
@@ -218,8 +251,9 @@ def answer_counts(labelled: Any) -> dict[str, int]:
 
 def tally(frame: Any, conditions: Mapping[str, nw.Expr]) -> dict[str, int]:
     """Return how many rows meet each condition, counted on their engine."""
-    ones = (count_where(met, name) for name, met in conditions.items())
-    counted = collected(opened(frame).select(*ones))
+    counts = [count_where(condition, name) for name, condition in conditions.items()]
+    counted = collected(opened(frame).select(*counts))
+    # In SQL, and so in DuckDB and Spark, a sum over no rows is null.
     return {name: int(counted[name].item() or 0) for name in conditions}
 
 
@@ -252,65 +286,77 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     if on_spark(frame):
         return _report_on_spark(frame, gold, join_on_spark(frame, gold, join))
     frame = columns.workable(frame)
-    return join_counts(frame, None if gold is None else match(frame, gold, join))
+    met = None if gold is None else match(frame, gold, join)
+    return join_counts(frame, met)
 
 
 def join_on_spark(traces: Any, gold: Any, join: Join) -> str:
     """Return how the batches of PySpark's traces are joined: by id only if an id of gold is in any of them."""
-    if (
-        gold is None
-        or join == "question"
-        or not all("sample_id" in column_names(one) for one in (traces, gold))
-    ):
+    if gold is None or join == "question":
         return "question"
-    known = columns.ids(gold, "sample_id").drop_nulls().implode()
-    met = reduced(
+    if "sample_id" not in column_names(traces) or "sample_id" not in column_names(gold):
+        return "question"
+    gold_ids = columns.ids(gold, "sample_id").drop_nulls().implode()
+    some_met = reduced(
         traces.select("sample_id"),
-        lambda part: columns.ids(part, "sample_id").is_in(known).any(),
+        lambda part: columns.ids(part, "sample_id").is_in(gold_ids).any(),
         any,
     )
-    if met:
+    if some_met:
         return "id"
     return "question"
 
 
-def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
-    """Return the join report of PySpark's traces, counted on the executors."""
-    asked = [
-        name
-        for name in ("sample_id", "question", "system", "repeat")
-        if name in column_names(traces)
-    ]
-    sums = ("n_traces", "n_matched", "n_unmatched", "n_question_differs")
-    lists = ("unmatched", "question_differs")
-
-    def counted(part: pl.DataFrame) -> tuple[dict[str, Any], set[str]]:
-        met = None if gold is None else match(part, gold, join)
-        return join_counts(part, met), set() if met is None else set(_reached(met))
-
-    def merged(parts: list[tuple[dict[str, Any], set[str]]]) -> tuple[dict[str, Any], set[str]]:
-        reports = [report for report, _ in parts]
-        whole = reports[0] | {name: sum(one[name] for one in reports) for name in sums}
-        whole |= {
-            name: [item for one in reports for item in one[name]][:MOST_LISTED] for name in lists
-        }
-        return whole, set().union(*(reached for _, reached in parts))
-
-    def named(part: pl.DataFrame) -> pl.DataFrame:
-        run = {name: columns.texts(part, name) for name in asked if name in ("system", "repeat")}
-        return keys_of(part, gold is None or join == "id").select("name").with_columns(**run)
+class _PartReport(NamedTuple):
+    """The join report of some batches, and the names of the gold questions that their rows met."""
 
     report: dict[str, Any]
-    report, reached = reduced(traces.select(*asked), counted, merged)
+    reached: set[str]
+
+
+# What adds up over batches; the other counts are of gold, the same in every batch, or counted over all rows.
+_SUMS = ("n_traces", "n_matched", "n_unmatched", "n_question_differs")
+_LISTS = ("unmatched", "question_differs")
+
+
+def _merged_reports(parts: Sequence[_PartReport]) -> _PartReport:
+    """Return the report of all batches; what `_report_on_spark` counts over all rows is left as it is."""
+    report = dict(parts[0].report)
+    for name in _SUMS:
+        report[name] = sum(part.report[name] for part in parts)
+    for name in _LISTS:
+        items = [item for part in parts for item in part.report[name]]
+        report[name] = items[:MOST_LISTED]
+    return _PartReport(report, set().union(*(part.reached for part in parts)))
+
+
+def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
+    """Return the join report of PySpark's traces, counted on the executors."""
+    keys = ("sample_id", "question", "system", "repeat")
+    have = [name for name in keys if name in column_names(traces)]
+    rows = traces.select(*have)
+
+    def part_report(part: pl.DataFrame) -> _PartReport:
+        if gold is None:
+            return _PartReport(join_counts(part, None), set())
+        met = match(part, gold, join)
+        return _PartReport(join_counts(part, met), set(_reached(met)))
+
+    def names_and_runs(part: pl.DataFrame) -> pl.DataFrame:
+        run = {name: columns.texts(part, name) for name in have if name in ("system", "repeat")}
+        return keys_of(part, gold is None or join == "id").select("name").with_columns(**run)
+
+    whole = reduced(rows, part_report, _merged_reports)
+    report: dict[str, Any] = whole.report
     if gold is not None:
-        names = [name for name in keys_of(gold, join == "id")["name"] if name not in reached]
-        report |= {"n_gold_without_trace": len(names), "gold_without_trace": names[:MOST_LISTED]}
-    runs = nw.from_native(mapped(traces.select(*asked), named))
-    again = (
-        runs.group_by(*runs.collect_schema().names())
-        .agg(nw.len().alias("n"))
-        .filter(nw.col("n") > 1)
-    )
-    n = collected(again.select((nw.col("n") - 1).sum())).item()
-    first = collected(again.select("name").sort("name").head(MOST_LISTED))["name"].to_list()
-    return report | {"n_duplicate_traces": int(n or 0), "duplicate_traces": first}
+        gold_names = keys_of(gold, join == "id")["name"]
+        without_trace = [name for name in gold_names if name not in whole.reached]
+        report["n_gold_without_trace"] = len(without_trace)
+        report["gold_without_trace"] = without_trace[:MOST_LISTED]
+    # A question may come again in another batch: repeats are counted over all rows.
+    questions = nw.from_native(mapped(rows, names_and_runs))
+    sizes = questions.group_by(*questions.collect_schema().names()).agg(nw.len().alias("n"))
+    repeated = sizes.filter(nw.col("n") > 1)
+    n_duplicates = collected(repeated.select((nw.col("n") - 1).sum())).item()
+    first = collected(repeated.select("name").sort("name").head(MOST_LISTED))["name"].to_list()
+    return report | {"n_duplicate_traces": int(n_duplicates or 0), "duplicate_traces": first}
