@@ -42,16 +42,17 @@ def repeated_answers(labelled: Any, *, least: int = 3, most: int = 3) -> dict[st
     >>> repeated_answers(label_traces(said)), repeated_answers(label_traces(said, refusal=["无法回答"]))
     ({'无法回答': 3}, {})
     """
-    yes = {name: nw.col(name).fill_null(False) for name in ("answered", "hit", "partial")}
-    misses = (
-        opened(labelled)
-        .filter(yes["answered"] & ~yes["hit"] & ~yes["partial"])
-        .select("question", "answer")
-    )
-    said = misses.unique().with_columns(nw.col("answer").cast(nw.String).str.strip_chars())
-    often = said.group_by("answer").agg(nw.len().alias("n")).filter(nw.col("n") >= least)
-    repeated: Any = collected(often.sort("n", "answer", descending=[True, False]).head(most))
-    return dict(repeated.iter_rows())
+    answered = nw.col("answered").fill_null(False)
+    hit = nw.col("hit").fill_null(False)
+    partial = nw.col("partial").fill_null(False)
+    misses = opened(labelled).filter(answered & ~hit & ~partial).select("question", "answer")
+    # A question that was asked again and got the same answer counts once.
+    pairs = misses.unique().with_columns(nw.col("answer").cast(nw.String).str.strip_chars())
+    counts = pairs.group_by("answer").agg(nw.len().alias("n"))
+    repeated = counts.filter(nw.col("n") >= least)
+    # Equally frequent ones by their text, which is the same order in every engine.
+    first: Any = collected(repeated.sort("n", "answer", descending=[True, False]).head(most))
+    return dict(first.iter_rows())
 
 
 def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
@@ -87,17 +88,17 @@ def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
     if isinstance(frame, pd.DataFrame) and not count_unanswerable(frame):
         return frame
     # Worked out once, not once a metric.
-    refuses = nw.col("__unanswerable")
-    made: list[nw.Expr] = []
+    is_unanswerable = nw.col("__unanswerable")
+    changed: list[nw.Expr] = []
     for name in blind:
         status = f"{name}__status"
+        word = nw.lit(None, nw.String)
         if status in names:
             word = nw.col(status).cast(nw.String)
-        else:
-            word = nw.lit(None, nw.String)
-        made.append(nw.when(~refuses).then(nw.col(name)).alias(name))
-        made.append(nw.when(refuses).then(nw.lit("not_applicable")).otherwise(word).alias(status))
-    marked = rows.with_columns(_unanswerable().alias("__unanswerable")).with_columns(*made)
+        score = nw.when(~is_unanswerable).then(nw.col(name))
+        marked_status = nw.when(is_unanswerable).then(nw.lit("not_applicable")).otherwise(word)
+        changed += [score.alias(name), marked_status.alias(status)]
+    marked = rows.with_columns(_unanswerable().alias("__unanswerable")).with_columns(*changed)
     return cast(Frame, marked.drop("__unanswerable").to_native())
 
 
@@ -112,11 +113,11 @@ def count_unanswerable(frame: Any) -> int:
     rows = opened(frame)
     if "answerable" not in rows.collect_schema().names():
         return 0
+    # Of a query it would take a pass over all rows.
     if isinstance(rows, nw.DataFrame):
-        odd = rows.select(_answerable_word()).filter(
-            ~nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE])
-        )
-        if len(odd := odd.drop_nulls()):
+        is_known = nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE])
+        odd = rows.select(_answerable_word()).filter(~is_known).drop_nulls()
+        if len(odd):
             raise RagnbError(
                 f"column 'answerable': found {odd.item(0, 0)!r}, expected true or false"
             )

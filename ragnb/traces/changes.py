@@ -88,41 +88,67 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
         day = pd.Series(pd.NaT, index=range(_size(values)))
     else:
         day = pd.Series(days)
-    day = day.reset_index(drop=True)
-    first = first_of_last(day.dropna())
-    codes, dates = pd.factorize(day, sort=True)  # of a request whose day is missing the code is -1
-    known = codes >= 0
-    is_compared = len(dates) >= LEAST_DAYS and bool((dates < first).any())
-    now = np.ones(len(codes), dtype=bool)
-    before = np.zeros(len(codes), dtype=bool)
-    if is_compared:
-        is_last = np.asarray(dates >= first)
-        now = known & is_last[codes]
-        before = known & ~is_last[codes]
+    sides = _sides(day.reset_index(drop=True))
     rows = []
     by_day = []
     for name in MEASURES:
         if name in values:
             value = np.asarray(values[name], dtype=float)
-            rows.append(_row(name, value, codes, before, now, level, is_compared))
-            by_day.append(_by_day(name, value, codes))
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table["p_holm"] = stats.holm(table["p"].to_numpy(dtype=float))
-    table["outcome"] = [
-        _outcome(row, p_holm, level, is_compared)
-        for row, p_holm in zip(rows, table["p_holm"], strict=True)
+            rows.append(_row(name, value, sides, level))
+            by_day.append(_by_day(name, value, sides.codes))
+    measures = pd.DataFrame(rows, columns=list(COLUMNS))
+    measures["p_holm"] = stats.holm(measures["p"].to_numpy(dtype=float))
+    measures["outcome"] = [
+        _outcome(row, p_holm, level, sides.are_compared)
+        for row, p_holm in zip(rows, measures["p_holm"], strict=True)
     ]
-    table = table.astype(
-        dict.fromkeys(("before_k", "before_n", "now_k", "now_n", "most_k"), "int64")
-    )
-    of_day = pd.Series(dates)
-    table["most_day"] = of_day.reindex(table["most_day"].to_numpy(dtype=int)).to_numpy()
+    counts = ("before_k", "before_n", "now_k", "now_n", "most_k")
+    measures = measures.astype(dict.fromkeys(counts, "int64"))
     if by_day:
-        every = pd.concat(by_day, ignore_index=True)
+        of_days = pd.concat(by_day, ignore_index=True)
     else:
-        every = pd.DataFrame(columns=[*DAY_COLUMNS])
-    every["day"] = of_day.reindex(every["day"].to_numpy(dtype=int)).to_numpy()
-    return Changes(table, every)
+        of_days = pd.DataFrame(columns=[*DAY_COLUMNS])
+    # Days by their codes become dates; the code -1, of no day, becomes a missing one.
+    dates = pd.Series(sides.dates)
+    measures["most_day"] = dates.reindex(measures["most_day"].to_numpy(dtype=int)).to_numpy()
+    of_days["day"] = dates.reindex(of_days["day"].to_numpy(dtype=int)).to_numpy()
+    return Changes(measures, of_days)
+
+
+class _Sides(NamedTuple):
+    """The requests of a log before and in its last days.
+
+    Attributes
+    ----------
+    dates : index of datetime64
+        The days with requests, in order.
+    codes : (N,) array of int
+        The day of each request among `dates`, -1 where it is missing.
+    before, now : (N,) array of bool
+        Which requests are of which side; where nothing is compared, all are of now.
+    are_compared : bool
+    """
+
+    dates: Any
+    codes: Codes
+    before: Mask
+    now: Mask
+    are_compared: bool
+
+
+def _sides(day: pd.Series[Any]) -> _Sides:
+    first = first_of_last(day.dropna())
+    codes, dates = pd.factorize(day, sort=True)
+    # A log with a gap may have all of its days among the last seven or none but one before them.
+    are_compared = len(dates) >= LEAST_DAYS and bool((dates < first).any())
+    if not are_compared:
+        everything = np.ones(len(codes), dtype=bool)
+        return _Sides(dates, codes, before=~everything, now=everything, are_compared=False)
+    is_known = codes >= 0
+    is_last = np.asarray(dates >= first)
+    before = is_known & ~is_last[codes]
+    now = is_known & is_last[codes]
+    return _Sides(dates, codes, before, now, are_compared=True)
 
 
 def first_of_last(days: pd.Series[Any]) -> Any:
@@ -140,76 +166,79 @@ def _size(values: dict[str, Any]) -> int:
     return max((len(value) for value in values.values()), default=0)
 
 
-def _row(
-    name: str,
-    value: Values,
-    codes: Codes,
-    before: Mask,
-    now: Mask,
-    level: float,
-    is_compared: bool,
-) -> dict[str, Any]:
+class _Estimate(NamedTuple):
+    value: float
+    se: float
+    df: float
+
+
+def _row(name: str, value: Values, sides: _Sides, level: float) -> dict[str, Any]:
     """Return a measure, without its outcome."""
-    some = ~np.isnan(value)
-    sides = [before & some, now & some]
+    codes = sides.codes
+    applies = ~np.isnan(value)
+    before = sides.before & applies
+    now = sides.now & applies
     is_share = name != "latency"
-    made: dict[str, Any] = {"measure": name, "most_day": -1, "most_k": 0}
-    for side, rows in zip(("before", "now"), sides, strict=True):
-        part = value[rows]
-        made[f"{side}_k"] = int(part.sum()) if is_share else 0
-        made[f"{side}_n"] = len(part)
-        middle = np.mean if is_share else np.median
-        made[f"{side}"] = float(middle(part)) if len(part) else math.nan
-    if is_share and made["now_k"]:
+    middle = np.mean if is_share else np.median
+    row: dict[str, Any] = {"measure": name, "most_day": -1, "most_k": 0}
+    for side, requests in (("before", before), ("now", now)):
+        part = value[requests]
+        row[f"{side}_k"] = int(part.sum()) if is_share else 0
+        row[f"{side}_n"] = len(part)
+        row[side] = float(middle(part)) if len(part) else math.nan
+    if is_share and row["now_k"]:
         events = np.bincount(codes[now & (value == 1) & (codes >= 0)])
+        # Empty where no event has a day.
         if len(events):
-            made["most_day"] = int(events.argmax())
-            made["most_k"] = int(events.max())
-    difference = low = high = p = math.nan
-    if is_compared and all(rows.any() for rows in sides):
-        estimated = _share if is_share else _medians
-        pairs = [estimated(value[rows], codes[rows]) for rows in sides]
-        (old, old_se, old_df), (new, new_se, new_df) = pairs
-        difference = new - old
-        se = math.hypot(old_se, new_se)
-        if se > 0 and old_df > 0 and new_df > 0:
-            df = se**4 / (old_se**4 / old_df + new_se**4 / new_df)
-            low, high = stats.t_interval(difference, se, df, level)
-            p = stats.t_p_value(difference, se, df)
-    return made | {"difference": difference, "low": low, "high": high, "p": p}
+            row["most_day"] = int(events.argmax())
+            row["most_k"] = int(events.max())
+    row |= {"difference": math.nan, "low": math.nan, "high": math.nan, "p": math.nan}
+    if sides.are_compared and before.any() and now.any():
+        estimate = _share if is_share else _medians
+        old = estimate(value[before], codes[before])
+        new = estimate(value[now], codes[now])
+        difference = new.value - old.value
+        row["difference"] = difference
+        se = math.hypot(old.se, new.se)
+        if se > 0 and old.df > 0 and new.df > 0:
+            df = se**4 / (old.se**4 / old.df + new.se**4 / new.df)  # Welch's
+            row["low"], row["high"] = stats.t_interval(difference, se, df, level)
+            row["p"] = stats.t_p_value(difference, se, df)
+    return row
 
 
-def _share(value: Values, codes: Codes) -> tuple[float, float, float]:
+def _share(value: Values, codes: Codes) -> _Estimate:
     """Return a share with its standard error and degrees of freedom, days the clusters."""
     share = stats.clustered_mean(value, codes)
     n = len(value)
-    k = float(value.sum())
-    careful = (k + 1) / (n + 2)
-    floor = math.sqrt(careful * (1 - careful) / n)
-    return share.value, max(share.se if share.se == share.se else 0.0, floor), share.n_clusters - 1
+    n_events = float(value.sum())
+    # That of independent requests with one event more of either kind: see the notes of `changes`.
+    careful_share = (n_events + 1) / (n + 2)
+    least_se = math.sqrt(careful_share * (1 - careful_share) / n)
+    clustered_se = 0.0 if math.isnan(share.se) else share.se
+    return _Estimate(share.value, max(clustered_se, least_se), share.n_clusters - 1)
 
 
-def _medians(value: Values, codes: Codes) -> tuple[float, float, float]:
+def _medians(value: Values, codes: Codes) -> _Estimate:
     """Return the mean of the medians of days with its standard error and degrees of freedom."""
     medians = _medians_of_days(value, codes)
-    if len(medians) < 2:
-        return float(medians.mean()), 0.0, 0.0
-    return (
-        float(medians.mean()),
-        float(medians.std(ddof=1)) / math.sqrt(len(medians)),
-        len(medians) - 1,
-    )
+    n_days = len(medians)
+    mean = float(medians.mean())
+    if n_days < 2:  # has no spread
+        return _Estimate(mean, 0.0, 0.0)
+    return _Estimate(mean, float(medians.std(ddof=1)) / math.sqrt(n_days), n_days - 1)
 
 
 def _medians_of_days(value: Values, codes: Codes) -> Values:
     """Return the median of each day that has values, by day."""
     order = np.argsort(codes, kind="stable")
-    ends = np.flatnonzero(np.diff(codes[order])) + 1
-    return np.array([np.median(part) for part in np.split(value[order], ends)])
+    ends = np.flatnonzero(np.diff(codes[order])) + 1  # where the next day begins
+    return np.array([np.median(of_day) for of_day in np.split(value[order], ends)])
 
 
-def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool) -> str:
-    if not is_compared:
+def _outcome(row: dict[str, Any], p_holm: float, level: float, are_compared: bool) -> str:
+    """Return what became of a measure: see `changes`."""
+    if not are_compared:
         return "all"
     if p_holm <= 1 - level:
         if row["difference"] > 0:
@@ -222,14 +251,14 @@ def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool
 
 def _by_day(name: str, value: Values, codes: Codes) -> pd.DataFrame:
     """Return a measure by day, of the last days at most; days by their codes."""
-    some = ~np.isnan(value) & (codes >= 0)
-    n = np.bincount(codes[some])
-    k = np.bincount(codes[some], value[some])
-    kept = np.flatnonzero(n)
-    is_latency = name == "latency" and len(kept) > 0
-    if is_latency:
-        middle = _medians_of_days(value[some], codes[some])
+    counts = ~np.isnan(value) & (codes >= 0)
+    n = np.bincount(codes[counts])
+    k = np.bincount(codes[counts], value[counts])
+    days = np.flatnonzero(n)
+    if name == "latency" and len(days):
+        middle = _medians_of_days(value[counts], codes[counts])
     else:
-        middle = k[kept] / n[kept]
-    made = {"measure": name, "day": kept, "k": k[kept].astype(float), "n": n[kept], "value": middle}
-    return pd.DataFrame(made, columns=list(DAY_COLUMNS)).tail(_MOST_DAYS)
+        middle = k[days] / n[days]
+    table = {"measure": name, "day": days, "k": k[days].astype(float), "n": n[days]}
+    table["value"] = middle
+    return pd.DataFrame(table, columns=list(DAY_COLUMNS)).tail(_MOST_DAYS)

@@ -85,16 +85,19 @@ def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
     groups = answers.str.extract_groups(CITATIONS)
     inside, closed, after = (groups.struct.field(name) for name in groups.struct.fields)
     # A second `]` on the line, with no `[` before it, means that an id holds a bracket.
-    inner = after.str.ends_with("]") & (after.str.len_chars() <= FARTHEST_BRACKET + 1)
-    whole = (closed == "]") & ~inner & (inside.str.len_chars() <= LONGEST_LIST)
+    has_inner = after.str.ends_with("]") & (after.str.len_chars() <= FARTHEST_BRACKET + 1)
+    is_whole = (closed == "]") & ~has_inner & (inside.str.len_chars() <= LONGEST_LIST)
     # Answers cite the same passages again and again: each list is taken apart once.
-    lists = pl.DataFrame({"inside": inside.set(~whole, None)})
+    lists = pl.DataFrame({"inside": inside.set(~is_whole, None)})
     parts = pl.col("inside").str.replace_all(SEPARATORS[split], ",").str.split(",")
+    # Of the three groups of QUOTED, one for each kind of quotes, two are empty.
     unquoted = pl.element().str.strip_chars().str.replace(QUOTED, "$1$2$3").str.strip_chars()
-    ids = parts.list.eval(unquoted).list.eval(pl.element().filter(pl.element() != ""))
+    not_blank = pl.element().filter(pl.element() != "")
+    ids = parts.list.eval(unquoted).list.eval(not_blank)
     table = lists.unique().with_columns(ids=ids.list.unique(maintain_order=True))
     lists = lists.join(table, on="inside", how="left", maintain_order="left")
-    return lists["ids"], inside.is_not_null() & ~whole.fill_null(False)
+    is_flagged = inside.is_not_null() & ~is_whole.fill_null(False)
+    return lists["ids"], is_flagged
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,8 @@ def merged(parts: Sequence[Mapping[str | None, Seen]]) -> dict[str | None, Seen]
 
 
 def _summed(counts: Mapping[Key, int], more: Mapping[Key, int]) -> dict[Key, int]:
-    return {key: counts.get(key, 0) + more.get(key, 0) for key in {**counts, **more}}
+    both = {**counts, **more}
+    return {key: counts.get(key, 0) + more.get(key, 0) for key in both}
 
 
 def chosen(seen: Mapping[str | None, Seen], citations: Citations) -> dict[str | None, str]:
@@ -194,14 +198,17 @@ def chosen(seen: Mapping[str | None, Seen], citations: Citations) -> dict[str | 
     """
     if citations != "auto":
         return dict.fromkeys(seen, citations)
-    return {system: _form_of(one, system) for system, one in seen.items()}
+    return {system: _form_of(of_system, system) for system, of_system in seen.items()}
 
 
 def _form_of(seen: Seen, system: str | None) -> str:
+    """Return the form that the answers of one system show."""
     forms = dict(seen.forms)
-    placed = forms.get("numbers", 0)
-    misplaced = seen.beyond > TOLERATED * (seen.beyond + placed)
-    if seen.numeric or misplaced:
+    # A number in brackets is a place among the passages only where no id is a number, and where hardly any
+    # answer has a number that is beyond its passages.
+    n_placed = forms.get("numbers", 0)
+    are_misplaced = seen.beyond > TOLERATED * (seen.beyond + n_placed)
+    if seen.numeric or are_misplaced:
         forms.pop("numbers", None)
     if not forms:
         return "list"
@@ -210,12 +217,13 @@ def _form_of(seen: Seen, system: str | None) -> str:
         differing = seen.differ.get((form, leading), 0)
         if form != leading and differing > TOLERATED * (forms[leading] + differing):
             raise _two_forms(seen, system, (leading, forms[leading]), (form, n))
-    listed = sum(seen.listed.values())
-    if not listed:
+    n_listed = sum(seen.listed.values())
+    if not n_listed:
         return leading
-    if forms[leading] > TOLERATED * (listed + forms[leading]):
+    # Where most answers have a list, a few without one that cite inline are read as citing nothing.
+    if forms[leading] > TOLERATED * (n_listed + forms[leading]):
         name = max(seen.listed, key=lambda place: seen.listed[place])
-        raise _two_forms(seen, system, (name, listed), (leading, forms[leading]))
+        raise _two_forms(seen, system, (name, n_listed), (leading, forms[leading]))
     return "list"
 
 
@@ -224,12 +232,13 @@ def _two_forms(
 ) -> RagnbError:
     """Return the question which of two forms counts."""
     who = "" if system is None else f"system {system!r}: "
-    (one, n), (other, m) = first, second
-    name = "list" if one == "field" else one
+    form, n = first
+    other, n_other = second
+    setting = "list" if form == "field" else form  # which takes the field, too
     return RagnbError(
         f"{who}answers cite in two forms, and the rates depend on which is read: {n} of {seen.answers} as "
-        f"{SHAPES[one]}, {m} as {SHAPES[other]}; set citations: {name} or citations: {other} to read one of them, "
-        "or citations: inline to read all"
+        f"{SHAPES[form]}, {n_other} as {SHAPES[other]}; set citations: {setting} or citations: {other} to read "
+        "one of them, or citations: inline to read all"
     )
 
 
@@ -248,28 +257,28 @@ def read(
         Further ids that may be cited, as all those of gold.
     """
     given = rows["citations"]
-    in_text, flagged = cited(rows["answer"].set(given.is_not_null(), None), split)
-    lists = distinct(given).zip_with(given.is_not_null(), in_text)
-    place = (
-        pl.DataFrame({"field": given.is_not_null(), "list": in_text.is_not_null()})
-        .select(pl.when("field").then(pl.lit("field")).when("list").then(pl.lit("list")))
-        .to_series()
-    )
+    is_given = given.is_not_null()
+    # Of an answer with a field the text is not searched for a list.
+    in_text, flagged = cited(rows["answer"].set(is_given, None), split)
+    lists = distinct(given).zip_with(is_given, in_text)
+    sources = pl.DataFrame({"field": is_given, "list": in_text.is_not_null()})
+    where = pl.when("field").then(pl.lit("field")).when("list").then(pl.lit("list"))
+    place = sources.select(where).to_series()
     answered = (~rows["refused"]).fill_null(False)
     searched = rows.select(
         "chunks", "gold_ids", answer="answer", row=pl.int_range(pl.len(), dtype=pl.UInt32)
     )
+    without_lists = pl.col("answer").str.replace_all(CITATIONS, "")
     if citations in FORMS:  # counts alone, also where there is a list
         lists = lists.clear(len(rows))
         place = place.clear(len(rows))
-        searched = searched.filter(answered)
-        searched = searched.with_columns(pl.col("answer").str.replace_all(CITATIONS, ""))
+        searched = searched.filter(answered).with_columns(without_lists)
     elif citations == "list":
         searched = searched.clear()
     elif given.list.len().max() == 0:
         # A field that is empty in every row says that nothing is cited: what the texts cite may contradict it.
         searched = searched.filter(answered & (place != "list").fill_null(True) & ~flagged)
-        searched = searched.with_columns(pl.col("answer").str.replace_all(CITATIONS, ""))
+        searched = searched.with_columns(without_lists)
     else:
         searched = searched.filter(answered & place.is_null() & ~flagged)
     ids = _known(searched)
@@ -292,8 +301,8 @@ def taken(found: Read, systems: pl.Series, forms: Mapping[str | None, str]) -> p
     )
     rows = pl.DataFrame({"system": systems.cast(pl.String)}).with_row_index("row")
     rows = rows.join(of_system, on="system", how="left", nulls_equal=True, maintain_order="left")
-    of_form = found.inline.join(rows, on="row", maintain_order="left")
-    of_form = of_form.filter((pl.col("form") == pl.col("chosen")) | (pl.col("chosen") == "inline"))
+    counts = (pl.col("form") == pl.col("chosen")) | (pl.col("chosen") == "inline")
+    of_form = found.inline.join(rows, on="row", maintain_order="left").filter(counts)
     grouped = of_form.group_by("row", maintain_order=True).agg(
         inline=pl.col("id").drop_nulls().unique(maintain_order=True), form=pl.col("form").first()
     )
@@ -336,24 +345,22 @@ def citation_forms(labelled: Any) -> list[dict[str, Any]]:
     [{'system': None, 'form': 'links', 'n': 2, 'of': 2}]
     """
     rows = nw.from_native(labelled)
-    have = rows.collect_schema().names()
-    if "system" in have:
-        system = nw.col("system")
-    else:
-        system = nw.lit(None, nw.String)
+    has_systems = "system" in rows.collect_schema().names()
+    system_column = nw.col("system") if has_systems else nw.lit(None, nw.String)
     answered = rows.filter(nw.col("answered").fill_null(False)).select(
-        system.cast(nw.String).alias("system"), nw.col("citations_form").cast(nw.String)
+        system_column.cast(nw.String).alias("system"), nw.col("citations_form").cast(nw.String)
     )
     counts = answered.group_by("system", "citations_form").agg(nw.len().alias("n"))
     table: Any = collected(counts)
-    whole: dict[str | None, int] = {}
-    for name, n in zip(table["system"].to_list(), table["n"].to_list(), strict=True):
-        whole[name] = whole.get(name, 0) + n
-    found = [
-        {"system": system, "form": form, "n": int(n), "of": int(whole[system])}
-        for system, form, n in table.iter_rows()
+    groups = list(table.iter_rows())
+    n_answers: dict[str | None, int] = {}
+    for system, _, n in groups:
+        n_answers[system] = n_answers.get(system, 0) + n
+    forms = [
+        {"system": system, "form": form, "n": int(n), "of": int(n_answers[system])}
+        for system, form, n in groups
     ]
-    return sorted(found, key=lambda row: (str(row["system"]), -row["n"], str(row["form"])))
+    return sorted(forms, key=lambda row: (str(row["system"]), -row["n"], str(row["form"])))
 
 
 def _known(rows: pl.DataFrame) -> pl.DataFrame:
@@ -403,7 +410,8 @@ def _seen(
             if other == form:
                 continue
             beside = of_form.join(by_form[other].select("row", other="id"), on="row", how="left")
-            more = pl.col("id").list.set_difference(pl.col("other").fill_null([])).list.len() > 0
-            for system, n in beside.group_by("system").agg(more.sum()).rows():
+            not_in_other = pl.col("id").list.set_difference(pl.col("other").fill_null([]))
+            differs = not_in_other.list.len() > 0
+            for system, n in beside.group_by("system").agg(differs.sum()).rows():
                 seen_by_system[system].differ[form, other] = n
     return seen_by_system

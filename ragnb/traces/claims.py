@@ -489,7 +489,7 @@ def _verdict(
     if support.figures == 0:
         return "not found"
     is_other_script = bool(_CJK.search(claim)) != any(_CJK.search(text) for text in texts)
-    # Names and terms may be written alike in both: enough of them counts.
+
     if math.isnan(support.wording) or (is_other_script and support.wording < ENOUGH):
         return "undecided"
     if support.wording < LITTLE:

@@ -39,9 +39,12 @@ _LABEL_BEFORE = (
     rf"(?:(?:{_LABELS}|doc|document|passage|chunk|id|文档|文件|段落)\s*[:：#]\s*)?"
 )
 
+# What is stripped from the ends of an id that is in brackets, and of the parts of a text.
 _ENDS = " \t\r\n\"'`“”‘’"
 _LOOSE_ENDS = _ENDS + "*_.。,;:，；：<>"
+# What an id may hold that the patterns or the cutting into parts would take for an end of it.
 _AWKWARD = r"[\[\]［］()（）【】<>,;|，；、†\s]"
+# Numbers of passages with ranges and further numbers; of four digits it would be a year.
 _NUMBER = r"\d{1,3}(?:\s*[-–—,，、;]\s*\d{1,3})*"
 _PLACES = (
     rf"[\[［【]\s*\^?\s*({_NUMBER})\s*(?:†[^\[\]【】\n]*)?[\]］】]",
@@ -57,37 +60,45 @@ def inline_citations(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return ``row, form, id, known`` of every inline citation, and the rows with numbers that are no places."""
     none = _no_mentions()
-    anywhere = pl.DataFrame({"id": [] if known is None else known.drop_nulls().unique()}).cast(
-        pl.String
-    )
+    ids_of_gold = [] if known is None else known.drop_nulls().unique()
+    anywhere = pl.DataFrame({"id": ids_of_gold}).cast(pl.String)
     if not len(rows) or not (len(ids) or len(anywhere)):
         return none, none
     rows, names = _without_awkward_ids(rows, ids)
     lookup = _Ids(names, anywhere)
-    parts = []
+    parts = [none]
     for form, pattern in PATTERNS.items():
-        texts = pl.col("answer")
-        if form == "parentheses":  # those of a link are a form of their own
-            texts = texts.str.replace_all(PATTERNS["links"], "]")
-        inside = _groups(rows, texts, pattern)
-        if form == "sources":
-            inside = pl.concat([inside, _groups(rows, texts, _DEFINED)])
-        if form == "links":
-            inside = inside.with_columns(pl.col("text").str.replace_all("%20", " ", literal=True))
-        if form == "tags":
-            inside = inside.with_columns(pl.col("text").str.replace_all(r"[\"']?\s*/?>", "\n"))
-        met = lookup.met(inside, line=form == "sources")
+        mentions = lookup.met(_inside(rows, form, pattern), line=form == "sources")
         if form == "parentheses" and not alone:  # (2019) is a year
-            met = met.filter(~pl.col("id").str.contains(r"^\d+$"))
-        parts.append(met.select("row", "id", "known", form=pl.lit(form)))
-    inline = pl.concat([none, *(one.select("row", "form", "id", "known") for one in parts)])
+            mentions = mentions.filter(~pl.col("id").str.contains(r"^\d+$"))
+        parts.append(mentions.select("row", pl.lit(form).alias("form"), "id", "known"))
+    inline = pl.concat(parts)
+    # The numbers of an answer with a list of sources are places in that list, not among the passages.
     own_numbering = inline.filter(pl.col("form") == "sources").select("row").unique()
     places, beyond = _places(rows.join(own_numbering, on="row", how="anti"))
     inline = pl.concat([inline, places]).unique(maintain_order=True)
     return inline, beyond
 
 
+def _inside(rows: pl.DataFrame, form: str, pattern: str) -> pl.DataFrame:
+    """Return ``row, text``: what each mention of a form holds, where ids may be."""
+    texts = pl.col("answer")
+    if form == "parentheses":  # those of a link are a form of their own
+        texts = texts.str.replace_all(PATTERNS["links"], "]")
+    inside = _groups(rows, texts, pattern)
+    if form == "sources":
+        return pl.concat([inside, _groups(rows, texts, _DEFINED)])
+    if form == "links":  # in an address a blank is written as %20
+        return inside.with_columns(pl.col("text").str.replace_all("%20", " ", literal=True))
+    if (
+        form == "tags"
+    ):  # the end of the opening tag parts the id in an attribute from that in the text
+        return inside.with_columns(pl.col("text").str.replace_all(r"[\"']?\s*/?>", "\n"))
+    return inside
+
+
 def _no_mentions() -> pl.DataFrame:
+    """Return the table of mentions without a row."""
     columns = {"row": pl.UInt32, "form": pl.String, "id": pl.String, "known": pl.Boolean}
     return pl.DataFrame(schema=columns)
 
@@ -114,21 +125,23 @@ def _without_awkward_ids(
     if not len(awkward):
         return rows, plain
     texts = dict(rows.select("row", "answer").iter_rows())
-    keys: list[tuple[int, str, str]] = []
+    replaced: list[tuple[int, str, str]] = []  # row, id, and the name in its place
     by_row = awkward.group_by("row", maintain_order=True).agg("id")
     for row, names in by_row.iter_rows():
         text = texts[row]
+        # The longest first: a shorter one may be a part of it.
         for nth, name in enumerate(sorted(names, key=len, reverse=True)):
             if name in text:
-                key = f"\ue000{nth}\ue001"
-                text = text.replace(name, key)
-                keys.append((row, key, name))
+                # Of characters for private use, at which no pattern parts a text.
+                placeholder = f"\ue000{nth}\ue001"
+                text = text.replace(name, placeholder)
+                replaced.append((row, name, placeholder))
         texts[row] = text
     rows = rows.with_columns(answer=as_series([texts[row] for row in rows["row"]]))
     called = pl.DataFrame(
-        keys, schema={"row": pl.UInt32, "text": pl.String, "id": pl.String}, orient="row"
+        replaced, schema={"row": pl.UInt32, "id": pl.String, "text": pl.String}, orient="row"
     )
-    return rows, pl.concat([plain, called.select("row", "id", "text")])
+    return rows, pl.concat([plain, called])
 
 
 class _Ids:
@@ -155,30 +168,31 @@ class _Ids:
 
         Words count if all of them are ids, or, in the `line` after a label, any.
         """
+        text = pl.col("text")
         inside = inside.drop_nulls()
-        stripped = inside.with_columns(pl.col("text").str.strip_chars(_ENDS))
-        whole, rest = self._split(stripped)
-        parts = rest.with_columns(
-            pl.col("text").str.replace_all(_PARTS_OF_LINE if line else _PARTS, "\n").str.split("\n")
-        ).explode("text")
-        parts = parts.with_columns(pl.col("text").str.strip_chars(_LOOSE_ENDS))
-        named, rest = self._split(parts.filter(pl.col("text") != ""))
-        bare = pl.col("text").str.replace(_LABEL_BEFORE, "").str.strip_chars(_LOOSE_ENDS)
-        labelled, rest = self._split(rest.with_columns(bare).filter(pl.col("text") != ""))
-        year = pl.col("text").str.contains(r"^\d{4,}$")
-        made_up = rest.filter(_shape(rest["text"]).is_in(self.shapes.implode()) & ~year)
-        words = rest.with_row_index("part").with_columns(
-            pl.col("text").str.extract_all(r"\S+").alias("text")
-        )
-        words = words.filter(pl.col("text").list.len() > 1).with_columns(
-            size=pl.col("text").list.len()
-        )
-        words = words.explode("text").with_columns(pl.col("text").str.strip_chars(_LOOSE_ENDS))
+        whole, rest = self._split(inside.with_columns(text.str.strip_chars(_ENDS)))
+
+        separators = _PARTS_OF_LINE if line else _PARTS
+        parts = rest.with_columns(text.str.replace_all(separators, "\n").str.split("\n"))
+        parts = parts.explode("text").with_columns(text.str.strip_chars(_LOOSE_ENDS))
+        named, rest = self._split(parts.filter(text != ""))
+
+        without_label = text.str.replace(_LABEL_BEFORE, "").str.strip_chars(_LOOSE_ENDS)
+        labelled, rest = self._split(rest.with_columns(without_label).filter(text != ""))
+
+        is_year = text.str.contains(r"^\d{4,}$")
+        made_up = rest.filter(_shape(rest["text"]).is_in(self.shapes.implode()) & ~is_year)
+
+        words = rest.with_row_index("part").with_columns(text.str.extract_all(r"\S+"))
+        words = words.filter(text.list.len() > 1).with_columns(size=text.list.len())
+        words = words.explode("text").with_columns(text.str.strip_chars(_LOOSE_ENDS))
+
         single, _ = self._split(words, everywhere=False)
         if not line:
-            hits = pl.col("text").len().over("part")
-            single = single.filter(hits == pl.col("size"))
-        known = [one.select("row", "id", known=True) for one in (whole, named, labelled, single)]
+            n_ids = text.len().over("part")
+            single = single.filter(n_ids == pl.col("size"))
+
+        known = [ids.select("row", "id", known=True) for ids in (whole, named, labelled, single)]
         return pl.concat([*known, made_up.select("row", id="text", known=False)])
 
     def _split(
@@ -187,20 +201,20 @@ class _Ids:
         """Return the texts that are ids, with these, and those that are none."""
         keys = ["row", "text"]
         columns = [*texts.columns, "id"]
-        none = texts.clear().with_columns(id=pl.lit(None, pl.String))
-        found = [none]
+        matches = [texts.clear().with_columns(id=pl.lit(None, pl.String))]
         rest = texts
         if len(rest):
-            found.append(rest.join(self.exact, on=keys, maintain_order="left"))
+            matches.append(rest.join(self.exact, on=keys, maintain_order="left"))
             rest = rest.join(self.exact, on=keys, how="anti")
         if len(rest):
-            lowered = rest.with_columns(spelt="text", text=pl.col("text").str.to_lowercase())
-            found.append(lowered.join(self.folded, on=keys, maintain_order="left"))
-            rest = lowered.join(self.folded, on=keys, how="anti").with_columns(text="spelt")
+            lower = pl.col("text").str.to_lowercase()
+            lowered = rest.with_columns(as_written="text", text=lower)
+            matches.append(lowered.join(self.folded, on=keys, maintain_order="left"))
+            rest = lowered.join(self.folded, on=keys, how="anti").with_columns(text="as_written")
         if everywhere and len(rest) and len(self.anywhere):
-            found.append(rest.join(self.anywhere, on="text", maintain_order="left"))
+            matches.append(rest.join(self.anywhere, on="text", maintain_order="left"))
             rest = rest.join(self.anywhere, on="text", how="anti")
-        return pl.concat([one.select(columns) for one in found]), rest.select(texts.columns)
+        return pl.concat([part.select(columns) for part in matches]), rest.select(texts.columns)
 
 
 def _shape(texts: pl.Series) -> pl.Series:
@@ -217,28 +231,30 @@ def _places(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     texts = pl.concat([_groups(rows, pl.col("answer"), pattern) for pattern in _PLACES])
     if not len(texts):
         return none, none
-    # Raised digits are digits.
-    spelt = pl.col("text").str.replace_many([*_RAISED], [*_RAISED.values()])
-    spans = texts.with_columns(spelt.str.replace_all(r"\s*[–—-]\s*", "-"))
-    spans = spans.with_columns(pl.col("text").str.extract_all(r"\d+(?:-\d+)?")).explode("text")
-    ends = pl.col("text").str.split("-").list.eval(pl.element().cast(pl.Int32))
-    spans = spans.with_columns(first=ends.list.first(), last=ends.list.last())
-    spans = spans.join(rows.select("row", "chunks"), on="row", maintain_order="left")
-    width = pl.col("last") - pl.col("first")
-    fits = (
-        (pl.col("first") >= 1)
-        & (width >= 0)
-        & (width < _WIDEST_RANGE)
-        & (pl.col("last") <= pl.col("chunks").list.len().fill_null(0))
-    )
+    spans = _spans(texts).join(rows.select("row", "chunks"), on="row", maintain_order="left")
+    first = pl.col("first")
+    last = pl.col("last")
+    is_range = (last - first).is_between(0, _WIDEST_RANGE - 1)
+    fits = (first >= 1) & is_range & (last <= pl.col("chunks").list.len().fill_null(0))
     all_fit = fits.all().over("row")
     beyond = spans.filter(~all_fit).select("row").unique()
     # An answer of which a number is no place shows no form either; see `Read.inline`.
-    spans = spans.with_columns(known=all_fit).filter(width.is_between(0, _WIDEST_RANGE - 1))
-    numbers = pl.int_ranges(pl.col("first"), pl.col("last") + 1)
-    placed = spans.with_columns(place=numbers).explode("place")
-    ids = pl.col("chunks").list.get(pl.col("place") - 1, null_on_oob=True)
-    ids = pl.when(pl.col("place") > 0).then(ids)
-    named = ids.fill_null(pl.when(~pl.col("known")).then(pl.col("place").cast(pl.String)))
-    places = placed.select("row", form=pl.lit("numbers"), id=named, known="known")
+    spans = spans.with_columns(known=all_fit).filter(is_range)
+    placed = spans.with_columns(place=pl.int_ranges(first, last + 1)).explode("place")
+    place = pl.col("place")
+    # At place 0 Polars would take the last passage.
+    of_place = pl.when(place > 0).then(pl.col("chunks").list.get(place - 1, null_on_oob=True))
+    made_up = pl.when(~pl.col("known")).then(place.cast(pl.String))
+    ids = of_place.fill_null(made_up)
+    places = placed.select("row", form=pl.lit("numbers"), id=ids, known="known")
     return places.unique(maintain_order=True), beyond
+
+
+def _spans(texts: pl.DataFrame) -> pl.DataFrame:
+    """Return ``row, text, first, last``: the numbers in texts such as ``1, 3-5``, of a single one both ends."""
+    # Raised digits are digits.
+    digits = pl.col("text").str.replace_many([*_RAISED], [*_RAISED.values()])
+    spans = texts.with_columns(digits.str.replace_all(r"\s*[–—-]\s*", "-"))
+    spans = spans.with_columns(pl.col("text").str.extract_all(r"\d+(?:-\d+)?")).explode("text")
+    ends = pl.col("text").str.split("-").list.eval(pl.element().cast(pl.Int32))
+    return spans.with_columns(first=ends.list.first(), last=ends.list.last())

@@ -41,12 +41,12 @@ def judged_claims(
     DataFrame
         With ``decided_by, support, support__reason``. A claim whose reply is lost or cannot be read is undecided.
     """
-    asked = _open(rows) & np.array([bool(found) for found in passages], dtype=bool)
+    has_texts = np.array([bool(of_claim) for of_claim in passages], dtype=bool)
+    places = np.flatnonzero(_open(rows) & has_texts)  # of the claims that the judge is asked about
     decided = rows.assign(decided_by="wording", **{SUPPORT: np.nan, f"{SUPPORT}__reason": None})
-    if not asked.any():
+    if not len(places):
         return decided
     say = texts.load(lang)
-    places = np.flatnonzero(asked)
     cases = pd.DataFrame(
         {
             "sample_id": [str(place) for place in places],
@@ -65,25 +65,33 @@ def judged_claims(
         probes=False,
         progress=progress,
     )
-    scores = judged.set_index("sample_id")[SUPPORT].reindex(cases["sample_id"]).to_numpy(float)
+    judgements = judged.set_index("sample_id").reindex(cases["sample_id"])
+    scores = judgements[SUPPORT].to_numpy(float)
     verdicts = decided["verdict"].to_numpy(dtype=object).copy()
+    # A score that is missing, nan, is no key.
     verdicts[places] = [_VERDICTS.get(score, "undecided") for score in scores]
-    who = decided["decided_by"].to_numpy(dtype=object).copy()
-    who[places] = "judge"
+    decided_by = decided["decided_by"].to_numpy(dtype=object).copy()
+    decided_by[places] = "judge"
     support = np.full(len(rows), np.nan)
     support[places] = scores
     reasons = np.full(len(rows), None, dtype=object)
-    reasons[places] = judged.set_index("sample_id")["reason"].reindex(cases["sample_id"])
-    made = {"verdict": verdicts, "decided_by": who, SUPPORT: support}
-    decided = decided.assign(**made, **{f"{SUPPORT}__reason": reasons})
+    reasons[places] = judgements["reason"]
+    decided = decided.assign(
+        verdict=verdicts,
+        decided_by=decided_by,
+        **{SUPPORT: support, f"{SUPPORT}__reason": reasons},
+    )
     decided.attrs["judge"] = judged.about
     return decided
 
 
 def _open(rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return which claims are found in part, in another script, or in other words without a missing figure."""
-    is_worded_apart = (rows["verdict"] == "not found") & ~(rows["figures"] < 1)
-    return (rows["verdict"].isin(["partly", "undecided"]) | is_worded_apart).to_numpy(dtype=bool)
+    is_undecided = rows["verdict"].isin(["partly", "undecided"])
+    # Of a claim without figures their share is nan, which is not below 1.
+    has_missing_figure = rows["figures"] < 1
+    is_in_other_words = (rows["verdict"] == "not found") & ~has_missing_figure
+    return (is_undecided | is_in_other_words).to_numpy(dtype=bool)
 
 
 def _rubric(lang: str) -> Rubric:

@@ -31,7 +31,7 @@ from ragnb.traces.matching import (
     warn_of_repeats,
 )
 from ragnb.traces.outcomes import LABELS
-from ragnb.traces.soundness import expectations, kinds_in, names_ids
+from ragnb.traces.soundness import Kinds, expectations, kinds_in, names_ids
 from ragnb.weights import (
     column_names,
 )
@@ -232,7 +232,7 @@ def _names_ids_on_spark(traces: Any) -> bool:
     kinds = reduced(
         traces.select(*read),
         kinds_in,
-        lambda of_parts: tuple(map(any, zip(*of_parts, strict=True))),
+        lambda of_parts: Kinds(*map(any, zip(*of_parts, strict=True))),
     )
     return names_ids(kinds)
 

@@ -22,6 +22,7 @@ from ragnb.weights import (
 )
 
 LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
+# Words of gold files, lower-cased; a blank cell (nan, none) counts as answerable where scores are marked.
 UNANSWERABLE = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
 ANSWERABLE = (
     "true",
@@ -90,17 +91,17 @@ def refusal_metrics(
     """
     labelled = canonical(labelled, doc, cluster, by, reader="read_traces")
     have = column_names(labelled)
-    asked = metric_list(metrics)
+    given = metric_list(metrics)
     there = [name for name in RATES if name in have]
-    if asked is None and not there:
+    if given is None and not there:
         step = did_you_mean(RATES[0], have)
         raise RagnbError(
             f"the frame contains no rate; label the traces with rn.label_traces; {step}"
         )
-    if asked is None:
+    if given is None:
         names = there
     else:
-        names = [one if isinstance(one, str) else one.name for one in asked]
+        names = [metric if isinstance(metric, str) else metric.name for metric in given]
     for name in names:
         need_known("metric", name, there, "Label the traces with rn.label_traces.")
     reduced = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
@@ -144,8 +145,10 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
         raise RagnbError(
             f"the frame has no column 'label'; label the traces with rn.label_traces; {step}"
         )
+    # As text: labels of Polars are an Enum, which other engines do not have.
     word = nw.col("label").cast(nw.String)
-    n = np.array([*tally(labelled, {one: word == one for one in LABELS}).values()], dtype=np.int64)
+    counts = tally(labelled, {label: word == label for label in LABELS})
+    n = np.array([*counts.values()], dtype=np.int64)
     share = np.full(len(n), np.nan)
     if n.any():
         share = n / n.sum()

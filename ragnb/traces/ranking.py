@@ -145,9 +145,8 @@ def retrieval(
     depths = _depths(k)
     frame = brought(traces, "read_traces")
     if by == "step":
-        frame = _by_step(
-            columns.with_chunks(columns.workable(canonical(frame, reader="read_traces")))
-        )
+        rows = columns.workable(canonical(frame, reader="read_traces"))
+        frame = _by_step(columns.with_chunks(rows))
     labelled = columns.workable(label_retrieval(frame, gold=gold, k=depths, order=order, join=join))
     return _means(labelled, depths, by=by, doc=doc, cluster=cluster, level=level)
 
@@ -172,7 +171,8 @@ def rank_means(
     frame = columns.with_chunks(columns.workable(labelled))
     if by == "step":
         frame = _by_step(frame)
-    measured = columns.workable(columns.assemble(frame, _measured(frame, depths, "listed")))
+    measures = _measured(frame, depths, "listed")
+    measured = columns.workable(columns.assemble(frame, measures))
     return _means(measured, depths, by=by, doc=doc, cluster=cluster, **how)
 
 
@@ -185,9 +185,11 @@ def _means(
     cluster: str | None,
     **how: Any,
 ) -> pd.DataFrame:
+    """Return the means of the measures as `retrieval` shows them."""
     names = [f"{measure}@{depth}" for measure in MEASURES for depth in depths]
-    own = [*names, *(f"{name}__status" for name in names)]
-    rows = pd.DataFrame({name: columns.cells(labelled, name) for name in own})
+    statuses = [f"{name}__status" for name in names]
+    rows = pd.DataFrame({name: columns.cells(labelled, name) for name in [*names, *statuses]})
+    # Beside the measures only what tells rows, groups and clusters apart.
     conversation = conversation_column(labelled)
     for name in ("sample_id", "question", "system", "repeat", doc, cluster, conversation, by):
         if name is not None and name in labelled.columns:
@@ -203,22 +205,27 @@ _KEPT = ("value", "low", "high", "n", "n_missing", "n_not_applicable", "n_cluste
 def _shaped(means: pd.DataFrame, by: str | None) -> pd.DataFrame:
     """Return the means as a row a measure and depth."""
     parts = [rank_measure(name) or ("", 0) for name in means["metric"]]
-    rows = means.assign(measure=[one for one, _ in parts], k=[depth for _, depth in parts])
+    rows = means.assign(measure=[measure for measure, _ in parts], k=[depth for _, depth in parts])
     groups = ["system"] if "system" in rows else []
     if by and by not in groups:
         groups.append(by)
-    out: pd.DataFrame = rows[[*groups, "measure", "k", *_KEPT]]
+    shaped: pd.DataFrame = rows[[*groups, "measure", "k", *_KEPT]]
     if by == "step":  # groups are named by their text
-        out = out.assign(step=[int(step) if str(step).isdigit() else step for step in out["step"]])
-    return out
+        steps = [int(step) if str(step).isdigit() else step for step in shaped["step"]]
+        shaped = shaped.assign(step=steps)
+    return shaped
 
 
 def _depths(k: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the depths in order, each once."""
     given = [k] if isinstance(k, int | np.integer) else list(k)
-    wrong = [one for one in given if isinstance(one, bool) or one != int(one) or one < 1]
+    # True is an int, too.
+    wrong = [
+        depth for depth in given if isinstance(depth, bool) or depth != int(depth) or depth < 1
+    ]
     if not given or wrong:
         raise RagnbError(f"k={k!r}: depths are whole numbers from 1 on, such as k=(1, 3, 5, 10)")
-    return tuple(sorted({int(one) for one in given}))
+    return tuple(sorted({int(depth) for depth in given}))
 
 
 def _need_ids(frame: Any) -> None:
@@ -244,16 +251,16 @@ def _measured(frame: Any, depths: Sequence[int], order: Order) -> pl.DataFrame:
     chunks = columns.id_lists(frame, "chunks")
     # Passages of which none has an id say nothing; an empty list says that nothing was retrieved.
     is_known = (chunks.list.len() == 0) | (chunks.list.drop_nulls().list.len() > 0)
-    wanted = _wanted(frame)
-    n_rows = len(chunks)
+    relevant_passages = _relevant_passages(frame)
     listed = _listed(frame, chunks, order)
-    ideal = wanted.sort(["row", "relevance"], descending=[False, True]).with_columns(
-        rank=pl.int_range(1, pl.len() + 1).over("row")
-    )
-    hits = listed.join(wanted, on=["row", "id"], how="inner").sort(["row", "rank"])
-    hits = hits.with_columns(so_far=pl.int_range(1, pl.len() + 1).over("row"))
-    table = pl.DataFrame({"row": pl.Series(range(n_rows), dtype=pl.Int64)})
-    relevant = wanted.group_by("row").agg(relevant=pl.len())
+    place_in_row = pl.int_range(1, pl.len() + 1).over("row")
+    # The best possible order, by which nDCG divides.
+    ideal = relevant_passages.sort(["row", "relevance"], descending=[False, True])
+    ideal = ideal.with_columns(rank=place_in_row)
+    hits = listed.join(relevant_passages, on=["row", "id"], how="inner").sort(["row", "rank"])
+    hits = hits.with_columns(so_far=place_in_row)  # relevant passages down to this rank
+    table = pl.DataFrame({"row": pl.Series(range(len(chunks)), dtype=pl.Int64)})
+    relevant = relevant_passages.group_by("row").agg(relevant=pl.len())
     table = table.join(relevant, on="row", how="left", maintain_order="left")
     for depth in depths:
         of_depth = _at_depth(hits, ideal, depth)
@@ -272,66 +279,64 @@ def _with_statuses(
     """Return the measures in their order, nan where one does not apply or nothing tells it."""
     table = table.with_columns(known=is_known.fill_null(False), answerable=is_answerable)
     applies = (pl.col("relevant").fill_null(0) > 0) & pl.col("answerable")
-    made = []
+    word = pl.when(pl.col("known")).then(pl.lit("ok")).otherwise(pl.lit("missing"))
+    status = pl.when(applies).then(word).otherwise(pl.lit("not_applicable"))
+    measures = []
     for measure in MEASURES:
         for depth in depths:
             name = f"{measure}@{depth}"
             value = pl.when(applies & pl.col("known")).then(pl.col(name).fill_null(0.0))
-            known = pl.when(pl.col("known")).then(pl.lit("ok")).otherwise(pl.lit("missing"))
-            status = pl.when(applies).then(known).otherwise(pl.lit("not_applicable"))
-            made.append(value.cast(pl.Float64).alias(name))
-            made.append(status.alias(f"{name}__status"))
-    return table.select(made)
+            measures.append(value.cast(pl.Float64).alias(name))
+            measures.append(status.alias(f"{name}__status"))
+    return table.select(measures)
 
 
-def _at_depth(found: pl.DataFrame, ideal: pl.DataFrame, depth: int) -> pl.DataFrame:
+def _at_depth(hits: pl.DataFrame, ideal: pl.DataFrame, depth: int) -> pl.DataFrame:
     """Return all measures of the first `depth` passages of each row that has a relevant one.
+
+    `hits` are the relevant passages at their ranks, `ideal` all relevant ones in the best order.
 
     Notes
     -----
     As trec_eval: P = hits/k, recall and AP over all relevant passages, nDCG of Σ rel/log2(rank + 1) over that of
     the ideal order.
     """
-    best = _gain(ideal.filter(pl.col("rank") <= depth)).rename({"gain": "best", "n": "_"})
-    all_relevant = ideal.group_by("row").agg(relevant=pl.len())
-    top = found.filter(pl.col("rank") <= depth)
-    of_top = _gain(top)
+    gain = pl.col("relevance") / (pl.col("rank") + 1).log(2)
     precision = pl.col("so_far") / pl.col("rank")
-    ranks = top.group_by("row").agg(first=pl.col("rank").min(), summed=precision.sum())
+    all_relevant = ideal.group_by("row").agg(relevant=pl.len())
+    best = ideal.filter(pl.col("rank") <= depth).group_by("row").agg(best_gain=gain.sum())
+    top = hits.filter(pl.col("rank") <= depth)
+    of_top = top.group_by("row").agg(
+        gain=gain.sum(), n=pl.len(), first=pl.col("rank").min(), precisions=precision.sum()
+    )
     rows = all_relevant.join(best, on="row", how="left").join(of_top, on="row", how="left")
-    rows = rows.join(ranks, on="row", how="left")
-    hits = pl.col("n").fill_null(0)
+    # A row without a hit at this depth has no row in `of_top`.
+    n_hits = pl.col("n").fill_null(0)
     return rows.select(
         "row",
-        (hits > 0).cast(pl.Float64).alias(f"hit@{depth}"),
-        (hits / pl.col("relevant")).alias(f"recall@{depth}"),
-        (hits / depth).alias(f"precision@{depth}"),
-        (pl.col("gain").fill_null(0.0) / pl.col("best")).alias(f"ndcg@{depth}"),
+        (n_hits > 0).cast(pl.Float64).alias(f"hit@{depth}"),
+        (n_hits / pl.col("relevant")).alias(f"recall@{depth}"),
+        (n_hits / depth).alias(f"precision@{depth}"),
+        (pl.col("gain").fill_null(0.0) / pl.col("best_gain")).alias(f"ndcg@{depth}"),
         (1 / pl.col("first")).fill_null(0.0).alias(f"mrr@{depth}"),
-        (pl.col("summed").fill_null(0.0) / pl.col("relevant")).alias(f"map@{depth}"),
+        (pl.col("precisions").fill_null(0.0) / pl.col("relevant")).alias(f"map@{depth}"),
     )
 
 
-def _gain(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the discounted gain of each row, and of how many passages."""
-    gain = pl.col("relevance") / (pl.col("rank") + 1).log(2)
-    return rows.group_by("row").agg(gain=gain.sum(), n=pl.len())
-
-
-def _wanted(frame: Any) -> pl.DataFrame:
+def _relevant_passages(frame: Any) -> pl.DataFrame:
     """Return the relevant passages: ``row, id, relevance``, each once, with its highest relevance."""
     names = columns.id_lists(frame, "gold_ids")
-    weights = _relevance(frame, names)
+    relevance = _relevance(frame, names)
     rows = pl.DataFrame({"row": pl.Series(range(len(names)), dtype=pl.Int64), "id": names})
-    rows = rows.with_columns(relevance=weights).explode("id", "relevance").drop_nulls("id")
+    rows = rows.with_columns(relevance=relevance).explode("id", "relevance").drop_nulls("id")
+    # In qrels a passage of relevance 0 was judged and is not relevant.
     kept = rows.filter(pl.col("relevance") > 0)
     return kept.group_by("row", "id", maintain_order=True).agg(pl.col("relevance").max())
 
 
 def _relevance(frame: Any, names: pl.Series) -> pl.Series:
     """Return a list of numbers beside each list of ids, 1 where nothing grades them."""
-    is_graded = RELEVANCE in frame.columns
-    if is_graded:
+    if RELEVANCE in frame.columns:
         cells = columns.cells(frame, RELEVANCE)
     else:
         cells = [None] * len(names)
@@ -340,15 +345,15 @@ def _relevance(frame: Any, names: pl.Series) -> pl.Series:
         if ids is None:  # no gold met this row
             lists.append(None)
             continue
-        n = len(ids)
-        if given is None or isinstance(given, float):
-            lists.append([1.0] * n)
+        n_ids = len(ids)
+        if given is None or isinstance(given, float):  # pandas writes a missing cell as nan
+            lists.append([1.0] * n_ids)
             continue
-        if len(given) != n:
+        if len(given) != n_ids:
             raise RagnbError(
-                f"{RELEVANCE}, row {row}: {len(given)} numbers beside {n} gold_ids; write one for each id"
+                f"{RELEVANCE}, row {row}: {len(given)} numbers beside {n_ids} gold_ids; write one for each id"
             )
-        lists.append([float(one) for one in given])
+        lists.append([float(number) for number in given])
     return pl.Series("relevance", lists, dtype=pl.List(pl.Float64))
 
 
@@ -363,10 +368,10 @@ def _listed(frame: Any, chunks: pl.Series, order: Order) -> pl.DataFrame:
     else:
         rows = rows.explode("id")
     rows = rows.with_row_index("place")
-    # Passages without an id keep their places and are never found.
-    named = pl.coalesce("id", pl.format("\0{}", "place"))
-    again = ~pl.struct("row", named.alias("name")).is_first_distinct()
-    once = rows.filter(~again)
+    # Passages without an id keep their places and are never found. Each is called by its place behind a zero
+    # byte, so that it repeats no other.
+    name = pl.coalesce("id", pl.format("\0{}", "place"))
+    once = rows.filter(pl.struct("row", name.alias("name")).is_first_distinct())
     return once.with_columns(rank=pl.int_range(1, pl.len() + 1).over("row")).drop("place")
 
 
@@ -391,14 +396,14 @@ def _scores(frame: Any) -> pl.Series:
         if absent(cell):
             lists.append(None)
             continue
-        found: list[Any] = [item.get("score") if isinstance(item, dict) else None for item in cell]
-        lacking = [place for place, one in enumerate(found, 1) if absent(one)]
+        scores: list[Any] = [item.get("score") if isinstance(item, dict) else None for item in cell]
+        lacking = [place for place, score in enumerate(scores, 1) if absent(score)]
         if lacking:
             raise RagnbError(
                 f"order='score': passage {lacking[0]} of row {row} has no score; leave order= out to rank "
                 "passages as they are listed"
             )
-        lists.append([float(one) for one in found])
+        lists.append([float(score) for score in scores])
     return pl.Series("score", lists, dtype=pl.List(pl.Float64))
 
 
@@ -406,27 +411,32 @@ def _by_step(frame: Any) -> Any:
     """Return a row for each search of each trace, with the passages that it found."""
     if "chunks" not in frame.columns:
         return frame
-    steps = [_steps(cell) for cell in columns.cells(frame, "chunks")]
-    if not any(step is not None for of_row in steps for step in of_row):
+    rows = []
+    steps = []
+    passages = []
+    for row, cell in enumerate(columns.cells(frame, "chunks")):
+        for step, of_step in _steps(cell).items():
+            rows.append(row)
+            steps.append(step)
+            passages.append(of_step)
+    if all(step is None for step in steps):
         raise RagnbError(
             "by='step': no passage says in which step it was found; read the traces with rn.read_traces, "
             "which numbers the passages of steps, turns and spans, or leave by= out"
         )
-    at = [row for row, of_row in enumerate(steps) for _ in of_row]
-    parts = [part for of_row in steps for part in of_row.values()]
-    names = [step for of_row in steps for step in of_row]
     if not isinstance(frame, pd.DataFrame):
         frame = frame.to_pandas()
-    return frame.iloc[at].reset_index(drop=True).assign(chunks=parts, step=names)
+    return frame.iloc[rows].reset_index(drop=True).assign(chunks=passages, step=steps)
 
 
 def _steps(cell: Any) -> dict[Any, list[Any]]:
     """Return the passages of a cell by the number of their step."""
     steps: dict[Any, list[Any]] = {}
-    if not absent(cell):
-        for item in cell:
-            step = item.get("step") if isinstance(item, dict) else None
-            steps.setdefault(step, []).append(item)
+    if absent(cell):
+        return steps
+    for item in cell:
+        step = item.get("step") if isinstance(item, dict) else None
+        steps.setdefault(step, []).append(item)
     return steps
 
 
@@ -444,11 +454,13 @@ def telling_depths(frame: Any) -> tuple[int, ...]:
     """
     lists = columns.id_lists(columns.with_chunks(columns.workable(frame)), "chunks").drop_nulls()
     sizes: list[int] = lists.list.len().to_list()
-    if not sizes or (any(sizes) and not lists.list.drop_nulls().list.len().sum()):
+    n_ids = lists.list.drop_nulls().list.len().sum()
+    if not sizes or (any(sizes) and not n_ids):
         return ()
     longest = max(sizes)
+    shorter = [depth for depth in DEPTHS if depth < longest]
     beyond = [depth for depth in DEPTHS if depth >= longest]
-    return (*(depth for depth in DEPTHS if depth < longest), *beyond[:1])
+    return (*shorter, *beyond[:1])
 
 
 def has_steps(frame: Any) -> bool:

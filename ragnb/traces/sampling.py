@@ -62,7 +62,7 @@ def sample_traces(
     have = column_names(traces)
     if key not in have and "question" not in have:
         raise RagnbError(f"key={key!r} is not a column; {did_you_mean(key, have)}")
-    person = hashlib.blake2b(salt.encode("utf-8"), digest_size=16).digest()
+    person = hashlib.blake2b(salt.encode("utf-8"), digest_size=16).digest()  # takes 16 bytes at most
     threshold = round(share * (1 << 64))
 
     def is_kept(name: str | None) -> bool:
@@ -74,9 +74,8 @@ def sample_traces(
     def sampled(frame: Any) -> Any:
         ids = columns.ids(frame, key)
         questions = columns.texts(frame, "question")
-        kept = np.array(
-            [is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool
-        )
+        names = ids.zip_with(ids.is_not_null(), questions)
+        kept = np.array([is_kept(name) for name in names], dtype=bool)
         if isinstance(frame, pd.DataFrame):
             return frame[kept]
         return frame.filter(kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -17,24 +17,42 @@ from ragnb.weights import (
     as_pandas,
 )
 
-Findings = list[tuple[str, bool | None, Sequence[str]]]
+
+class _Finding(NamedTuple):
+    """What was looked for in gold, whether it is fine (None: where there is none of it), and what was found."""
+
+    finding: str
+    fine: bool | None
+    names: Sequence[str]
 
 
-def _kinds_of(ids: pl.Series, answerable: pl.Series) -> tuple[bool, ...]:
-    """Return whether some ids are named, some lists are there, and some questions are answerable."""
-    return (
-        bool(ids.list.len().sum() > 0),
-        bool(ids.is_not_null().any()),
-        bool((answerable == 1).any()),
+class Kinds(NamedTuple):
+    """Whether some ids are named, some lists are there, and some questions are answerable."""
+
+    some_ids: bool
+    some_lists: bool
+    some_answerable: bool
+
+
+def _kinds_of(ids: pl.Series, answerable: pl.Series) -> Kinds:
+    return Kinds(
+        some_ids=bool(ids.list.len().sum() > 0),
+        some_lists=bool(ids.is_not_null().any()),
+        some_answerable=bool((answerable == 1).any()),
     )
 
 
-def kinds_in(frame: Any) -> tuple[bool, ...]:
+def kinds_in(frame: Any) -> Kinds:
+    """Return what the gold columns of some rows hold, for `names_ids`."""
     return _kinds_of(columns.id_lists(frame, "gold_ids"), columns.answerable(frame))
 
 
-def names_ids(kinds: tuple[bool, ...]) -> bool:
-    return kinds[0] or (kinds[1] and not kinds[2])
+def names_ids(kinds: Kinds) -> bool:
+    """Return whether gold names ids, so that an answer can hit or miss them.
+
+    Empty lists alone name none, unless no question can be answered: then they are all that there is to name.
+    """
+    return kinds.some_ids or (kinds.some_lists and not kinds.some_answerable)
 
 
 def expectations(gold: Any, named: bool | None = None) -> pl.DataFrame:
@@ -103,37 +121,47 @@ def check_gold(
     keys = keys_of(gold).hstack(expectations(gold))
     rows = columns.as_series([str(row) for row in gold.index])
     names = keys["name"].zip_with(keys["name"] != "", rows)
-    yes = (keys["answerable"] == 1).fill_null(False)
-    no = (keys["answerable"] == 0).fill_null(False)
-    without_ids = yes & (keys["gold_ids"].list.len().fill_null(0) == 0)
-    findings: Findings = [
-        ("questions", len(gold) >= FEWEST, names.to_list()),
-        ("answerable", yes.sum() >= FEWEST_OF_A_KIND, names.filter(yes).to_list()),
-        ("unanswerable", no.sum() >= FEWEST_OF_A_KIND, names.filter(no).to_list()),
-        ("not_marked", None, names.filter(~yes & ~no).to_list()),
-        ("no_gold_ids", None, names.filter(without_ids).to_list()),
-        ("repeated_questions", None, repeats(keys["question"])),
-        ("repeated_ids", None, repeats(keys["id"])),
+    answerable = (keys["answerable"] == 1).fill_null(False)
+    unanswerable = (keys["answerable"] == 0).fill_null(False)
+    without_ids = answerable & (keys["gold_ids"].list.len().fill_null(0) == 0)
+    enough_answerable = bool(answerable.sum() >= FEWEST_OF_A_KIND)
+    enough_unanswerable = bool(unanswerable.sum() >= FEWEST_OF_A_KIND)
+    findings = [
+        _Finding("questions", len(gold) >= FEWEST, names.to_list()),
+        _Finding("answerable", enough_answerable, names.filter(answerable).to_list()),
+        _Finding("unanswerable", enough_unanswerable, names.filter(unanswerable).to_list()),
+        _Finding("not_marked", None, names.filter(~answerable & ~unanswerable).to_list()),
+        _Finding("no_gold_ids", None, names.filter(without_ids).to_list()),
+        _Finding("repeated_questions", None, repeats(keys["question"])),
+        _Finding("repeated_ids", None, repeats(keys["id"])),
     ]
     if previous is not None:
         before = keys_of(as_pandas(canonical(previous, reader="read_gold")))
-        # Without ids, a changed question is a gone one and a new one.
-        now, then = (dict(frame.select("name", "question").rows()) for frame in (keys, before))
-        changed = [
-            name for name, question in now.items() if name in then and then[name] != question
-        ]
-        findings += [
-            ("changed", None, changed),
-            ("new", True, [name for name in now if name not in then]),
-            ("gone", True, [name for name in then if name not in now]),
-        ]
-    return pd.DataFrame(
-        {
-            "finding": finding,
-            "n": len(items),
-            "fine": not items if fine is None else bool(fine),
-            "names": list(items[:MOST_LISTED]),
-            "text": say(f"gold.{finding}", n=len(items)),
-        }
-        for finding, fine, items in findings
-    )
+        findings += _changed(keys, before)
+    rows = []
+    for finding, fine, found in findings:
+        rows.append(
+            {
+                "finding": finding,
+                "n": len(found),
+                "fine": not found if fine is None else fine,
+                "names": list(found[:MOST_LISTED]),
+                "text": say(f"gold.{finding}", n=len(found)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _changed(keys: pl.DataFrame, before: pl.DataFrame) -> list[_Finding]:
+    """Return which questions changed under one name, are new and are gone since an earlier gold set."""
+    # Without ids, a changed question is a gone one and a new one.
+    now = dict(keys.select("name", "question").rows())
+    then = dict(before.select("name", "question").rows())
+    changed = [name for name in now if name in then and then[name] != now[name]]
+    new = [name for name in now if name not in then]
+    gone = [name for name in then if name not in now]
+    return [
+        _Finding("changed", None, changed),
+        _Finding("new", True, new),
+        _Finding("gone", True, gone),
+    ]
