@@ -74,26 +74,29 @@ def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "
     [False, True, False]
     """
     have = column_names(frame)
-    there = [metric for metric in metrics if metric.name in have and metric.role == "quality"]
-    wanted = {field for metric in there for field in metric.needs if field in EVIDENCE}
-    filled = _filled(frame, [field for field in EVIDENCE if field in wanted and field in have])
-    made: list[nw.Expr] = []
-    for metric in there:
+    quality = [metric for metric in metrics if metric.name in have and metric.role == "quality"]
+    needed = {field for metric in quality for field in metric.needs}
+    fields = [field for field in EVIDENCE if field in needed and field in have]
+    partly_filled = _partly_filled(frame, fields)
+    statuses: list[nw.Expr] = []
+    for metric in quality:
         status = f"{metric.name}__status"
         conditions = [_is_empty(frame, metric.name)]
         word = nw.lit(None, nw.String)
         if status in have:
             word = nw.col(status).cast(nw.String)
             conditions.append(word.is_null() | word.is_in([*_OPEN]))
-        reasons = _explanations(metric, filled, have)
+        # Where every blank is intended, it needs no explanation.
         if "not_applicable" not in (metric.blank, blank):
+            reasons = _explanations(metric, partly_filled, have)
             if not reasons:
                 continue
             conditions.append(nw.any_horizontal(*reasons, ignore_nulls=True))
-        empty = nw.all_horizontal(*conditions, ignore_nulls=True)
-        made.append(nw.when(empty).then(nw.lit("not_applicable")).otherwise(word).alias(status))
-    if made:
-        return nw.from_native(frame).with_columns(*made).to_native()
+        does_not_apply = nw.all_horizontal(*conditions, ignore_nulls=True)
+        marked = nw.when(does_not_apply).then(nw.lit("not_applicable")).otherwise(word)
+        statuses.append(marked.alias(status))
+    if statuses:
+        return nw.from_native(frame).with_columns(*statuses).to_native()
     return frame
 
 
@@ -123,19 +126,22 @@ def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
     return int(counted["n"].item() or 0)
 
 
-def _filled(frame: Any, fields: Sequence[str]) -> list[str]:
+def _partly_filled(frame: Any, fields: Sequence[str]) -> list[str]:
     """Return the fields that are filled in some row and empty in another."""
     if not fields:
         return []
     counts = [count_where(nw.col(field).is_null(), field) for field in fields]
     counted = collected(opened(frame).select(nw.len().alias("rows"), *counts))
-    rows = int(counted["rows"].item() or 0)
-    return [field for field in fields if 0 < int(counted[field].item() or 0) < rows]
+    n_rows = int(counted["rows"].item() or 0)
+    return [field for field in fields if 0 < int(counted[field].item() or 0) < n_rows]
 
 
-def _explanations(metric: Metric, filled: Sequence[str], have: Collection[str]) -> list[nw.Expr]:
+def _explanations(
+    metric: Metric, partly_filled: Sequence[str], have: Collection[str]
+) -> list[nw.Expr]:
     """Return the conditions under which an empty cell of a metric has an explanation in its row."""
-    reasons = [nw.col(field).is_null() for field in metric.needs if field in filled]
+    # A field that no row has explains no single cell.
+    reasons = [nw.col(field).is_null() for field in metric.needs if field in partly_filled]
     if f"{metric.name}__reason" in have:
         reason = nw.col(f"{metric.name}__reason").cast(nw.String)
         reasons.append((reason == STOPPED_EARLY).fill_null(False))
@@ -183,10 +189,10 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
         failed = word.is_in(["false", "0", "0.0"]).fill_null(False)
         counts.append(count_where(lacking & failed, "failed"))
     counted = collected(opened(frame).select(*counts)).to_dict(as_series=False)
-    of_failed = counted.get("failed", [0])[0] or 0
-    return Answers(
-        int(counted["rows"][0]), int(counted["lost"][0] or 0), int(of_failed), known=True
-    )
+    # A sum over no rows is null in SQL.
+    n_lost = counted["lost"][0] or 0
+    n_failed = counted.get("failed", [0])[0] or 0
+    return Answers(int(counted["rows"][0]), int(n_lost), int(n_failed), known=True)
 
 
 # Cells
@@ -197,14 +203,16 @@ def at_worst(metrics: Iterable[Metric]) -> Any:
     bounded = [metric for metric in metrics if metric.bounded]
 
     def derive(batch: Batch) -> Batch:
-        made: dict[Any, Any] = {}
+        changed: dict[Any, Any] = {}
         for metric in bounded:
             values = batch.values(metric)
             status = batch.status(metric)
-            lost = np.isnan(values) & (status < 2)
-            made[metric] = np.where(lost, worst_end(metric.low, metric.high, metric.better), values)
-            made["status", metric] = np.where(lost, 0, status).astype(np.int8)
-        return batch.with_values(made)
+            # Codes of a status: 0 is ok or missing, 1 failed, 2 not applicable.
+            is_lost = np.isnan(values) & (status < 2)
+            worst = worst_end(metric.low, metric.high, metric.better)
+            changed[metric] = np.where(is_lost, worst, values)
+            changed["status", metric] = np.where(is_lost, 0, status).astype(np.int8)
+        return batch.with_values(changed)
 
     return derive
 
@@ -266,41 +274,42 @@ def make_account(
     expect : int, optional
         How many answers each system should have given.
     """
-    rows = [
-        _row("lines", file["role"], None, int(file["lines"]), int(file["damaged"]))
-        for file in lines
-        if file["lines"]
-    ]
+    rows = []
+    for file in lines:
+        if file["lines"]:
+            n_lines = int(file["lines"])
+            rows.append(_row("lines", file["role"], None, n_lines, int(file["damaged"])))
     for system, given in answers.items():
-        asked = [one for one in coverage if one.system == system]
+        asked = [of_set for of_set in coverage if of_set.system == system]
         if expect is not None:
+            # An answer that failed came, and is lost among the answers.
             seen = min(expect, given.rows - given.lost + given.failed)
             asked.append(Coverage("expect", system, expect, seen))
-        rows += [
-            _row("questions", one.subject, system, one.expected, one.expected - one.seen)
-            for one in asked
-        ]
+        for of_set in asked:
+            n_lost = of_set.expected - of_set.seen
+            rows.append(_row("questions", of_set.subject, system, of_set.expected, n_lost))
         if given.known:
             rows.append(
                 _row("answers", "answers", system, given.rows, given.lost, failed=given.failed)
             )
-        lost = max([given.lost, *(one.expected - one.seen for one in asked)])
+        # The same answer may be lost of several sets: the largest loss counts, not their sum.
+        lost_answers = max([given.lost, *(of_set.expected - of_set.seen for of_set in asked)])
         absent = _absent_cells(asked, metrics, blank)
         if expect is not None:
             never_came = max(0, expect - given.rows)
-            absent = {
-                metric.name: max(absent.get(metric.name, 0), never_came) for metric in metrics
-            }
+            for metric in metrics:
+                absent[metric.name] = max(absent.get(metric.name, 0), never_came)
         lowest = {row["metric"]: row for row in _of_system(worst, system, decides)}
-        for row in _of_system(means, system, decides):
-            more = absent.get(row["metric"], 0)
-            if row["role"] == "total":
-                more = max(absent.values(), default=0)
-            if row["metric"] in computed:
-                rows.append(_of_rate(row, given, lost))
+        for mean in _of_system(means, system, decides):
+            name = mean["metric"]
+            n_absent = absent.get(name, 0)
+            if mean["role"] == "total":
+                n_absent = max(absent.values(), default=0)
+            if name in computed:
+                row = _of_rate(mean, given, lost_answers)
             else:
-                rows.append(_of_cells(row, lowest[row["metric"]], more))
-            rows[-1]["decides"] = row["metric"] in decides
+                row = _of_cells(mean, lowest[name], n_absent)
+            rows.append(row | {"decides": name in decides})
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     counts = dict.fromkeys(("expected", "seen", "lost", "failed", "not_applicable"), "int64")
     return frame.astype(counts | {"decides": bool, "worst": "float64", "best": "float64"})
@@ -310,16 +319,20 @@ def _of_system(
     table: pd.DataFrame, system: Any, decides: Collection[str] = ()
 ) -> list[dict[Any, Any]]:
     """Return the rows of one system, of measures of operation those that decide; no total of nothing."""
-    if "system" not in table:
-        of_system = table
-    else:
+    of_system = table
+    if "system" in table:
         of_system = table[table["system"] == system]
     # What an answer took says nothing about which are missing, until a gate goes by it.
-    of_system = of_system[(of_system["role"] != "operation") | of_system["metric"].isin([*decides])]
-    quality = of_system["role"] == "quality"
-    total = of_system["role"] == "total"
-    added_up = bool(of_system.loc[total, "n"].any()) or not of_system.loc[quality, "n"].any()
-    return records(of_system if quality.any() and added_up else of_system[~total])
+    is_operation = of_system["role"] == "operation"
+    of_system = of_system[~is_operation | of_system["metric"].isin([*decides])]
+    is_quality = of_system["role"] == "quality"
+    is_total = of_system["role"] == "total"
+    some_total = bool(of_system.loc[is_total, "n"].any())
+    no_score = not of_system.loc[is_quality, "n"].any()
+    # A total that no answer has, beside scores, is one whose scales cannot be added up.
+    if is_quality.any() and (some_total or no_score):
+        return records(of_system)
+    return records(of_system[~is_total])
 
 
 def _row(
@@ -358,14 +371,17 @@ def _row(
 
 def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) -> dict[str, Any]:
     """Return the row of a metric or the total, of which so many cells never came."""
+    is_total = row["role"] == "total"
     lost = int(row["n_failed"]) + int(row["n_missing"]) + absent
     bad = worst_end(row["range_low"], row["range_high"], row["better"])
+    worst = math.nan
     if math.isfinite(bad) or not lost:
         worst = _lowered(lowest, absent)
-    else:
-        worst = math.nan
+    best = math.nan
+    if not is_total:
+        best = _raised(row, worst, bad, lost)
     return _row(
-        "total" if row["role"] == "total" else "cells",
+        "total" if is_total else "cells",
         row["metric"],
         row.get("system"),
         int(row["n"]) + lost,
@@ -373,7 +389,7 @@ def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) ->
         failed=int(row["n_failed"]),
         not_applicable=int(row["n_not_applicable"]),
         worst=worst,
-        best=math.nan if row["role"] == "total" else _raised(row, worst, bad, lost),
+        best=best,
     )
 
 
@@ -394,7 +410,7 @@ def _raised(row: Mapping[Any, Any], worst: float, bad: float, lost: int) -> floa
     if not row["n"]:
         return float(good)
     value = float(row["value"])
-    share = lost / (lost + int(row["n"]))
+    share = lost / (lost + int(row["n"]))  # of the weight that is lost
     if abs(value - bad) > _SAME:
         share = (value - worst) / (value - bad)
     return float(value + share * (good - value))
@@ -405,18 +421,23 @@ def _of_rate(row: Mapping[Any, Any], given: Answers, lost_answers: int) -> dict[
 
     Its cells of failed answers are lost with these answers, and its other empty cells do not apply.
     """
+    n = int(row["n"])
     failed = max(0, int(row["n_failed"]) - given.failed)
-    rows = sum(int(row[name]) for name in ("n", "n_failed", "n_missing", "n_not_applicable"))
-    applies_to_all = int(row["n"]) == given.rows - given.lost
+    n_rows = n + int(row["n_failed"]) + int(row["n_missing"]) + int(row["n_not_applicable"])
+    # Of a rate that some answers have no part in, nobody knows how many of the lost ones would have had.
+    applies_to_all = n == given.rows - given.lost
+    worst = math.nan
+    if applies_to_all:
+        worst = _lowered(row, lost_answers)
     return _row(
         "cells",
         row["metric"],
         row.get("system"),
-        int(row["n"]) + failed,
+        n + failed,
         failed,
         failed=failed,
-        not_applicable=rows - int(row["n"]) - failed,
-        worst=_lowered(row, lost_answers) if applies_to_all else math.nan,
+        not_applicable=n_rows - n - failed,
+        worst=worst,
     )
 
 
@@ -436,18 +457,22 @@ def _absent_cells(
     asked: Iterable[Coverage], metrics: Sequence[Metric], blank: str
 ) -> dict[str, int]:
     """Return how many cells of each metric are lost with the cases that did not come."""
+    quality = [metric for metric in metrics if metric.role == "quality"]
+    empty = {metric.name: math.nan for metric in quality}
     cells: dict[str, int] = {}
-    for one in asked:
-        if one.questions is None or one.came is None or one.came.all():
+    for of_set in asked:
+        questions = of_set.questions
+        if questions is None or of_set.came is None or of_set.came.all():
             continue
-        quality = [metric for metric in metrics if metric.role == "quality"]
-        empty = {metric.name: math.nan for metric in quality}
-        rows = one.questions.drop(columns=[name for name in empty if name in one.questions])
+        # As rows without any score they are marked as those of the run are: what does not apply is not lost.
+        rows = questions.drop(columns=[name for name in empty if name in questions])
         rows = rows.assign(**empty)
         rows = mark_unanswerable(rows, metrics=quality)
         rows = mark_not_applicable(rows, metrics=quality, blank=blank)
+        unmarked = pd.Series(None, index=rows.index, dtype=object)
         for name in empty:
-            status = rows.get(f"{name}__status", pd.Series(None, index=rows.index, dtype=object))
-            lost = int((status[~one.came] != "not_applicable").sum())
-            cells[name] = max(cells.get(name, 0), lost)
+            status = rows.get(f"{name}__status", unmarked)
+            n_lost = int((status[~of_set.came] != "not_applicable").sum())
+            # The same question may be missing of several sets.
+            cells[name] = max(cells.get(name, 0), n_lost)
     return cells

@@ -29,6 +29,7 @@ STAGES = ("evaluate", "judge")
 MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
 """The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
+# What decides, of all inputs, only when a stage stops early; otherwise it changes no score.
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
 """For a kernel, the folder in which the command was given: its own working directory is that of the run."""
@@ -62,74 +63,91 @@ def record_stage(
     """
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    every = _inputs(stage, scenario).items()
-    used = {
-        name: value
-        for name, value in every
-        if value is not None and (stopped or name not in _OF_GATES)
+    used = {}
+    for name, value in _inputs(stage, scenario).items():
+        if value is not None and (stopped or name not in _OF_GATES):
+            used[name] = value
+    record = {
+        "stage": stage,
+        "table": relative(table.absolute(), path.parent.absolute()),
+        "sha256": digest([table]),
+        "inputs": used,
+        **stopped,
+        "complete": complete,
+        "asked": _asked(stage, scenario),
     }
-    where = relative(table.absolute(), path.parent.absolute())
-    record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used} | stopped
-    record |= {"complete": complete, "asked": _asked(stage, scenario)}
     return write_whole(path, json_text(record))
 
 
 def relative(path: Path, folder: Path) -> str:
     """Return the way from a folder to a path, with slashes; there is none from one drive of Windows to another."""
-    return Path(os.path.relpath(path, folder) if path.anchor == folder.anchor else path).as_posix()
+    if path.anchor == folder.anchor:
+        path = Path(os.path.relpath(path, folder))
+    return path.as_posix()
 
 
 def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
-    """The inputs of a stage: the cases, how they are read, the model, and its rubric or the refusals."""
-    role: Literal["judge", "dataset", "answer"] = MAKES_CASES.get(stage, "judge")
-    profile = scenario.llm_profiles.get(role)
+    """Return the inputs of a stage: the cases, how they are read, the model, and its rubric or the refusals."""
     if stage in MAKES_CASES:
-        return _inputs_of_cases(stage, scenario) | {
-            f"llm_profiles.{role}": profile
-            and {"base_url": profile.base_url, "model": profile.model},
-            "columns": dict(scenario.columns),
-            "encoding": scenario.encoding,
-            "lang": scenario.lang,
-        }
-    if scenario.rubric:
-        rubric = scenario.rubric.model_dump(mode="json")
-    else:
-        rubric = None
-    if stage == "evaluate":
-        vectors = scenario.llm_profiles.get("embeddings")
-    else:
-        vectors = None
-    return {
-        "cases": digest(matched(scenario.cases)) if scenario.cases else None,
+        return _inputs_of_cases(stage, scenario)
+    inputs: dict[str, Any] = {
+        "cases": _digest_of_cases(scenario),
         "columns": dict(scenario.columns),
         "encoding": scenario.encoding,
-        "llm_profiles.judge": profile and {"base_url": profile.base_url, "model": profile.model},
-        "llm_profiles.embeddings": vectors
-        and {"base_url": vectors.base_url, "model": vectors.model},
-        **({"rubric": rubric or {}} if stage == "judge" else {"refusal": list(scenario.refusal)}),
-        "gates": [asdict(gate) for gate in scenario.gates or ()],
-        "rescale": scenario.rescale,
-        **{
-            name: dict(getattr(scenario, name))
-            for name in ("where", "metric_weights", "doc_weights")
-        },
+        "llm_profiles.judge": _model(scenario, "judge"),
+        # Only evaluate compares vectors.
+        "llm_profiles.embeddings": _model(scenario, "embeddings") if stage == "evaluate" else None,
     }
+    if stage == "judge":
+        inputs["rubric"] = scenario.rubric.model_dump(mode="json") if scenario.rubric else {}
+    else:
+        inputs["refusal"] = list(scenario.refusal)
+    inputs["gates"] = [asdict(gate) for gate in scenario.gates or ()]
+    inputs["rescale"] = scenario.rescale
+    inputs["where"] = dict(scenario.where)
+    inputs["metric_weights"] = dict(scenario.metric_weights)
+    inputs["doc_weights"] = dict(scenario.doc_weights)
+    return inputs
 
 
 def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
-    review = _home() / "reports" / slug(scenario.name) / "review.csv"
-    documents = {"documents": _digest_of(scenario.documents) if scenario.documents else None}
+    """Return the inputs of a stage that makes cases."""
+    inputs: dict[str, Any] = {"documents": None}
+    if scenario.documents:
+        inputs["documents"] = _digest_of(scenario.documents)
     if stage == "generate":
-        about = documents | {"generation": scenario.generation.model_dump(mode="json")}
-        return about | {"review": digest([review]) if review.is_file() else None}
-    modules = [path for path in _modules(scenario) if path.is_file()]
-    return documents | {
-        "cases": digest(matched(scenario.cases)) if scenario.cases else None,
-        "where": dict(scenario.where),
-        "system": scenario.system.model_dump(exclude={"improve"}),
-        "refusal": list(scenario.refusal),
-        "code": digest(modules) if modules else None,
-    }
+        review = _home() / "reports" / slug(scenario.name) / "review.csv"
+        inputs["generation"] = scenario.generation.model_dump(mode="json")
+        inputs["review"] = digest([review]) if review.is_file() else None
+    else:
+        modules = [path for path in _modules(scenario) if path.is_file()]
+        inputs["cases"] = _digest_of_cases(scenario)
+        inputs["where"] = dict(scenario.where)
+        inputs["system"] = scenario.system.model_dump(exclude={"improve"})
+        inputs["refusal"] = list(scenario.refusal)
+        inputs["code"] = digest(modules) if modules else None
+    role = MAKES_CASES[stage]
+    inputs[f"llm_profiles.{role}"] = _model(scenario, role)
+    inputs["columns"] = dict(scenario.columns)
+    inputs["encoding"] = scenario.encoding
+    inputs["lang"] = scenario.lang
+    return inputs
+
+
+def _digest_of_cases(scenario: Scenario) -> str | None:
+    if not scenario.cases:
+        return None
+    return digest(matched(scenario.cases))
+
+
+def _model(
+    scenario: Scenario, role: Literal["judge", "embeddings", "dataset", "answer"]
+) -> dict[str, Any] | None:
+    """Return which model has a role: how it is asked (limits, retries) changes no answer of it."""
+    profile = scenario.llm_profiles.get(role)
+    if profile is None:
+        return None
+    return {"base_url": profile.base_url, "model": profile.model}
 
 
 def _digest_of(documents: Path) -> str:
@@ -138,12 +156,16 @@ def _digest_of(documents: Path) -> str:
     if documents.is_dir():
         files = sorted(path for path in documents.rglob("*") if path.is_file()) or [documents]
     states = [path.stat() for path in files]
-    marks = [(one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in states]
+    # Of a file that is written again, one of these changes.
+    marks = [
+        (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for state in states
+    ]
     return _digest_once(tuple(zip(files, marks, strict=True)))
 
 
 @lru_cache(maxsize=4)
 def _digest_once(files: tuple[tuple[Path, Any], ...]) -> str:
+    """Return the hash of files, each with what tells that it is still the same."""
     return digest([path for path, _ in files])
 
 
@@ -180,14 +202,7 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
     The record is looked for in ``reports/`` of the working directory, of the scenario's folder, and of the
     folders above it. A record whose table is gone counts for nothing.
     """
-    if scenario.path:
-        above = [scenario.path.parent, *scenario.path.parent.parents]
-    else:
-        above = []
-    names = (
-        folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above)
-    )
-    record = next((name for name in names if name.is_file()), None)
+    record = _record_of(stage, scenario)
     if record is None:
         return None
     try:
@@ -205,8 +220,22 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
     changed = [name for name, value in inputs.items() if today.get(name) != value]
     if digest([table]) != sha256:
         changed.append("table")
-    whole = kept.get("complete", True) and set(_asked(stage, scenario)) <= {*kept.get("asked", ())}
-    return StageTable(stage, table, tuple(changed), complete=whole and not changed)
+    # Records of earlier versions do not say either.
+    has_all_asked = set(_asked(stage, scenario)) <= {*kept.get("asked", ())}
+    is_whole = kept.get("complete", True) and has_all_asked
+    return StageTable(stage, table, tuple(changed), complete=is_whole and not changed)
+
+
+def _record_of(stage: str, scenario: Scenario) -> Path | None:
+    """Return where the record of a stage is."""
+    folders = [_home()]
+    if scenario.path:
+        folders += [scenario.path.parent, *scenario.path.parent.parents]
+    for folder in folders:
+        record = folder / "reports" / slug(scenario.name) / f"{stage}.json"
+        if record.is_file():
+            return record
+    return None
 
 
 def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
@@ -233,11 +262,10 @@ def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
             yield from matched(path)
     yield from _modules(scenario)
     for other in (*MAKES_CASES, *STAGES):
+        if other == stage:
+            continue
         with suppress(RagnbError):  # a record that cannot be read names no table
-            if other != stage:
-                table = stage_table(other, scenario)
-            else:
-                table = None
+            table = stage_table(other, scenario)
             if table is not None:
                 yield table.path
 
@@ -257,11 +285,12 @@ def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = 
         stages = stages[: stages.index(before)]
     for stage in stages:
         if stage == "generate":
-            wanted = scenario.documents and scenario.cases is None
+            has_source = bool(scenario.documents) and scenario.cases is None
         else:
-            wanted = scenario.cases
-        table = stage_table(stage, scenario) if wanted else None
+            has_source = bool(scenario.cases)
+        table = stage_table(stage, scenario) if has_source else None
         if table and not table.changed:
+            # What the stage wrote has canonical columns in UTF-8, however its source was to be read.
             scenario = scenario.replace(cases=table.path.resolve(), columns={}, encoding="utf-8")
         elif table and current:
             raise RagnbError(
@@ -283,118 +312,115 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
     RagnbError
         For two values of one cell, and where there are cases alone and no stage has scored them.
     """
-    say = texts.load(scenario.lang)
-    alone = scenario.scores is None and scenario.traces is None
+    only_cases = scenario.scores is None and scenario.traces is None
     used = False
-    if scenario.path:
-        named = _shown(scenario.path)
-    else:
-        named = scenario.name
-    for found in stage_tables(scenario):
-        if found.changed or inputs.stream is not None:
-            if found.changed:
-                key = "note.stage_unused"
-            else:
-                key = "note.stage_streamed"
-            words = {
-                "table": _shown(found.path),
-                "stage": found.stage,
-                "changed": listing(found.changed),
-            }
-            inputs.stages.append(
-                note_row("stage_unused", found.stage, say(key, scenario=named, **words))
-            )
+    named = _shown(scenario.path) if scenario.path else scenario.name
+    for table in stage_tables(scenario):
+        if table.changed or inputs.stream is not None:
+            inputs.stages.append(_note_of_unused(table, named, scenario.lang))
         else:
-            used |= _join(scenario, inputs, found, alone)
+            used |= _join(scenario, inputs, table, only_cases)
+    if not only_cases or scenario.cases is None:
+        return
     have = {str(name) for name in column_names(inputs.frame)}
-    if (
-        alone
-        and scenario.cases is not None
-        and not used
-        and not have & {*METRICS, *scenario.declared}
-    ):
+    if not used and not have & {*METRICS, *scenario.declared}:
         unused = " ".join(row["text"] for row in inputs.stages)
         raise RagnbError(
             f"{named}: its cases have no scores yet; run ragnb evaluate {named} or ragnb judge {named} first. "
             f"{unused}"
         )
-    if alone and scenario.cases is not None and have >= {"answerable", "answer"}:
+    if have >= {"answerable", "answer"}:
         inputs.frame = labelled(inputs, scenario, inputs.frame, None)
         # None were asked for: whether an answer is right is left to the metrics.
         if "citations" not in have:
-            gone = [
-                f"{name}{end}"
-                for name in RATES
-                if "refusal" not in name
-                for end in ("", "__status")
-            ]
-            inputs.frame, inputs.labelled = inputs.frame.drop(columns=["label", *gone]), False
+            rates = [name for name in RATES if "refusal" not in name]
+            statuses = [f"{name}__status" for name in rates]
+            inputs.frame = inputs.frame.drop(columns=["label", *rates, *statuses])
+            inputs.labelled = False
+
+
+def _note_of_unused(table: StageTable, scenario: str, lang: str) -> dict[str, str]:
+    """Return the note on a table that is not used: its inputs changed, or the rows do not fit in memory."""
+    say = texts.load(lang)
+    key = "note.stage_unused" if table.changed else "note.stage_streamed"
+    changed = listing(table.changed)
+    text = say(
+        key, scenario=scenario, table=_shown(table.path), stage=table.stage, changed=changed
+    )
+    return note_row("stage_unused", table.stage, text)
 
 
 def _shown(path: Path) -> str:
+    """Return a path as it is shown, from where the command was given."""
     return str(Path(relative(path.absolute(), _home())))
 
 
-def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) -> bool:
+def _join(scenario: Scenario, inputs: Inputs, of_stage: StageTable, only_cases: bool) -> bool:
     """Join one table by sample, system and repeat; return whether it added anything."""
     # A column that maps to itself keeps its name: it is canonical already, even if it is an alias elsewhere.
-    columns_of_table = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
+    header = pd.read_csv(of_stage.path, nrows=0).columns
     reading = reading_of_scores(
-        found.path, format="csv", columns=columns_of_table, metrics=list(scenario.declared.values())
+        of_stage.path,
+        format="csv",
+        columns={str(name): str(name) for name in header},
+        metrics=list(scenario.declared.values()),
     )
     table = reading.frame
     frame = inputs.frame
-    rows = len(table)
-    origin = reading.origin
+    n_read = len(table)
     for name, value in scenario.where.items():
         if name in table:
             table = table[table[name].astype(str) == str(value)]
     keys = [name for name in KEYS if name in frame and name in table]
     if frame.duplicated(keys).any() or table.duplicated(keys).any():
         keys += [name for name in ("question", "answer") if name in frame and name in table]
-    marked = (
-        name.removesuffix("__status") for name in map(str, table) if name.endswith("__status")
-    )
-    scored = [name for name in marked if name not in CASE_COLUMNS]
+    # A stage writes a status beside each of its scores.
+    statuses = [name for name in map(str, table) if name.endswith("__status")]
+    scored = [name.removesuffix("__status") for name in statuses]
+    scored = [name for name in scored if name not in CASE_COLUMNS]
     table = table.drop_duplicates([*keys, *scored])
     if table.duplicated(keys).any():
         sample = table.loc[table.duplicated(keys), "sample_id"].iloc[0]
         raise RagnbError(
-            f"two values for one cell: {_shown(found.path)} contains sample_id {sample!r} more than once, and "
+            f"two values for one cell: {_shown(of_stage.path)} contains sample_id {sample!r} more than once, and "
             f"{listing(keys)} do not distinguish its rows; give the cases a column 'repeat' or 'system' that does"
         )
     new = [name for name in table if name not in frame]
     beside = frame[keys].merge(table, on=keys, how="left", validate="m:1").set_axis(frame.index)
-    gaps = {name: _gaps(frame, beside, name, found) for name in scored if name in frame}
-    rest = table[:0] if alone else not_in(frame, table, keys)
+    gaps = {name: _gaps(frame, beside, name, of_stage) for name in scored if name in frame}
+    # Cases say which rows a run has; scores and traces may lack rows that a stage has scored.
+    rest = table[:0] if only_cases else not_in(frame, table, keys)
     if not new and rest.empty and not any(gap.any() for gap in gaps.values()):
         return False
     joined = pd.concat([frame, beside[new]], axis=1)
     for name, gap in gaps.items():
         for column in {name, f"{name}__status", f"{name}__reason"} & set(frame) & set(table):
             joined[column] = joined[column].mask(gap, beside[column])
-    inputs.frame = pd.concat([joined, rest], ignore_index=True) if len(rest) else joined
-    inputs.rows = len(inputs.frame)
-    inputs.note(found.stage, origin, [], rows)
+    if len(rest):
+        joined = pd.concat([joined, rest], ignore_index=True)
+    inputs.frame = joined
+    inputs.rows = len(joined)
+    inputs.note(of_stage.stage, reading.origin, [], n_read)
     return True
 
 
 def _gaps(
-    frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTable
+    frame: pd.DataFrame, beside: pd.DataFrame, name: str, of_stage: StageTable
 ) -> pd.Series[bool]:
-    """Where the frame has no outcome and the table has a value; conflicting values are refused."""
+    """Return where the frame has no outcome and the table has a value; conflicting values are refused."""
     here = pd.to_numeric(frame[name])
     there = pd.to_numeric(beside[name])
-    differ = (here.notna() & there.notna()).to_numpy() & ~np.isclose(
-        here, there, rtol=1e-9, atol=1e-9
-    )
+    in_both = (here.notna() & there.notna()).to_numpy()
+    # Up to what writing and reading a number may change.
+    differ = in_both & ~np.isclose(here, there, rtol=1e-9, atol=1e-9)
     if differ.any():
         row = int(differ.argmax())
-        path = _shown(found.path)
-        sample, one, other = (part.iloc[row] for part in (frame["sample_id"], here, there))
+        path = _shown(of_stage.path)
+        sample = frame["sample_id"].iloc[row]
         raise RagnbError(
-            f"two values for one cell: {name} of sample_id {sample!r} is {one:g}, and {other:g} in {path}; drop "
-            f"{name!r} from the other file, or remove {path} to leave out what ragnb {found.stage} wrote"
+            f"two values for one cell: {name} of sample_id {sample!r} is {here.iloc[row]:g}, and "
+            f"{there.iloc[row]:g} in {path}; drop {name!r} from the other file, or remove {path} to leave out what "
+            f"ragnb {of_stage.stage} wrote"
         )
     words = frame.get(f"{name}__status", pd.Series("", index=frame.index))
     return here.isna() & there.notna() & (words != "not_applicable")

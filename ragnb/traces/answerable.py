@@ -113,7 +113,7 @@ def count_unanswerable(frame: Any) -> int:
     rows = opened(frame)
     if "answerable" not in rows.collect_schema().names():
         return 0
-    # Of a query it would take a pass over all rows.
+
     if isinstance(rows, nw.DataFrame):
         is_known = nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE])
         odd = rows.select(_answerable_word()).filter(~is_known).drop_nulls()

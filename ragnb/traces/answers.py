@@ -81,7 +81,7 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
         try:
             pl.Series([""]).str.contains(ignoring_case)
         except pl.exceptions.PolarsError as error:
-            # The engine shows the pattern with a mark at the place, and says why in the line that begins so.
+            # The engine shows the pattern, marks the place, and says in the line that begins so what is wrong.
             lines = [line for line in str(error).splitlines() if line.startswith("error: ")]
             reason = lines[0] if lines else str(error)
             raise RagnbError(

@@ -139,7 +139,7 @@ class _Sides(NamedTuple):
 def _sides(day: pd.Series[Any]) -> _Sides:
     first = first_of_last(day.dropna())
     codes, dates = pd.factorize(day, sort=True)
-    # A log with a gap may have all of its days among the last seven or none but one before them.
+
     are_compared = len(dates) >= LEAST_DAYS and bool((dates < first).any())
     if not are_compared:
         everything = np.ones(len(codes), dtype=bool)

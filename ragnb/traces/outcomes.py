@@ -22,7 +22,7 @@ from ragnb.weights import (
 )
 
 LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
-# Words of gold files, lower-cased; a blank cell (nan, none) counts as answerable where scores are marked.
+# The words for it in gold files, in lower case.
 UNANSWERABLE = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
 ANSWERABLE = (
     "true",
