@@ -75,12 +75,11 @@ def card_of(
     if kind in ("totals", "gold"):
         # Their numbers are no scores of answers.
         metrics = metrics[:0]
+    guessed: dict[str, str] = {}
     if kind in ("table", "traces", "cases"):
         guessed = _guessed(frame, mapped)
-    else:
-        guessed = {}
     # Questions and answers under names of their own make a log.
-    if guessed and kind != "traces":
+    if guessed:
         kind = "traces"
     if kind == "traces" and not guessed and _is_open(reading, mapped):
         # Nobody knows who gave these answers: read_inputs asks.
@@ -103,23 +102,29 @@ def card_of(
         shown |= _of_log(frame, set(shown.values()))
     # A line is shown only where it works.
     runs = kind != "ratings" or _calibrates(path)
-    used = {*metrics["metric"], *shown, *shown.values(), *guessed}
+    unused: dict[str, list[str]] = {}
+    if kind not in ("totals", "gold", "ratings"):
+        used = {*metrics["metric"], *shown, *shown.values(), *guessed}
+        unused = unused_columns(frame, used)
+    lacking: list[dict[str, Any]] = []
+    if kind == "scores":
+        lacking = rows_without_score(frame, metrics)
     return FileCard(
-        path,
-        kind,
-        str(reading.origin["format"]),
-        str(reading.origin["layout"]),
-        len(frame),
-        shown,
-        metrics,
-        [] if kind == "gold" else lossy,
-        settings,
-        runs,
-        lang,
-        reading.facts,
-        {} if kind in ("totals", "gold", "ratings") else unused_columns(frame, used),
-        choices,
-        rows_without_score(frame, metrics) if kind == "scores" else [],
+        path=path,
+        kind=kind,
+        format=str(reading.origin["format"]),
+        layout=str(reading.origin["layout"]),
+        rows=len(frame),
+        columns=shown,
+        metrics=metrics,
+        lossy=[] if kind == "gold" else lossy,
+        settings=settings,
+        runs=runs,
+        lang=lang,
+        facts=reading.facts,
+        unused=unused,
+        choices=choices,
+        lacking=lacking,
     )
 
 
@@ -136,30 +141,28 @@ def rows_without_score(frame: pd.DataFrame, metrics: pd.DataFrame) -> list[dict[
     names = [name for name in metrics.loc[metrics["known"], "metric"] if name in frame]
     if not names:
         return []
-    gone = frame[names].isna().to_numpy()
-    places: dict[tuple[bool, ...], list[int]] = {}
-    for place in np.flatnonzero(gone.any(axis=1)).tolist():
-        places.setdefault(tuple(gone[place].tolist()), []).append(place + 1)
-    lacking = [
-        {
-            "rows": _ranges(rows),
-            "n": len(rows),
-            "metrics": [name for name, is_gone in zip(names, flags, strict=True) if is_gone],
-        }
-        for flags, rows in places.items()
-    ]
+    is_missing = frame[names].isna().to_numpy()
+    # Rows that lack the same metrics are told together.
+    rows_by_flags: dict[tuple[bool, ...], list[int]] = {}
+    for place in np.flatnonzero(is_missing.any(axis=1)).tolist():
+        flags = tuple(is_missing[place].tolist())
+        rows_by_flags.setdefault(flags, []).append(place + 1)
+    lacking = []
+    for flags, rows in rows_by_flags.items():
+        missing = [name for name, flag in zip(names, flags, strict=True) if flag]
+        lacking.append({"rows": _ranges(rows), "n": len(rows), "metrics": missing})
     return sorted(lacking, key=lambda row: -row["n"])
 
 
 def _ranges(rows: list[int], most: int = 10) -> str:
     """Write row numbers as ranges, ``4, 27–40``; those after the first few are counted."""
-    parts: list[list[int]] = []
+    ranges: list[tuple[int, int]] = []  # first and last row
     for row in rows:
-        if parts and parts[-1][1] == row - 1:
-            parts[-1][1] = row
+        if ranges and ranges[-1][1] == row - 1:
+            ranges[-1] = (ranges[-1][0], row)
         else:
-            parts.append([row, row])
-    written = [f"{first}" if first == last else f"{first}–{last}" for first, last in parts]
+            ranges.append((row, row))
+    written = [f"{first}" if first == last else f"{first}–{last}" for first, last in ranges]
     return listing(written, most=most)
 
 
@@ -171,10 +174,11 @@ def _kind_of(reading: Reading, metrics: pd.DataFrame) -> Kind:
         return "totals"
     if looks_like_ratings([*have]) and not known:
         return "ratings"
-    if ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
+    marks_answerable = "answerable" in have and "answer" not in have
+    if marks_answerable or (not known and qrels_columns(have)):
         return "gold"
-    some_fact = metrics["low"].notna() | (metrics["better"] != "?")
-    if known or some_fact.any():
+    has_fact = metrics["low"].notna() | (metrics["better"] != "?")
+    if known or has_fact.any():
         return "scores"
     if "answer" in have:
         return "traces"
@@ -195,11 +199,15 @@ def _declarations(metrics: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dic
             declared["better"] = row["better"]
         if row["kind"] == "binary":
             declared["kind"] = "binary"
-        (choices if row["open"] else settled).append(declared)
+        if row["open"]:
+            choices.append(declared)
+        else:
+            settled.append(declared)
     return settled, choices
 
 
 def _whole(number: float) -> int | float:
+    """Return a whole number as an int, as somebody would write it."""
     if float(number).is_integer():
         return int(number)
     return number
@@ -209,13 +217,13 @@ def _picks(
     reading: Reading, guessed: Mapping[str, str], mapped: Mapping[str, str]
 ) -> dict[str, str]:
     """Return what must be said of the columns for the file to be read."""
-    words = [
+    with_words = [
         row["column"]
         for row in reading.lossy
         if row["column"] in METRICS and ": found " in row["detail"]
     ]
     # A metric whose cells are not all numbers is read under another name, as text.
-    as_text = {mapped.get(name, name): f"{name}_text" for name in words}
+    as_text = {mapped.get(name, name): f"{name}_text" for name in with_words}
     # What was seen in the cells counts more than a guess by the name.
     return reading.picks | dict(guessed) | as_text
 
@@ -228,7 +236,8 @@ def _shown_columns(
     made = _made(reading)
     known = {*metrics.loc[metrics["known"], "metric"]}
     named = {name for name in columns if name in MAPPED and name not in made}
-    return {mapped.get(name, name): name for name in columns if name in named | known}
+    shown = [name for name in columns if name in named | known]
+    return {mapped.get(name, name): name for name in shown}
 
 
 def _made(reading: Reading) -> set[str]:
@@ -238,14 +247,16 @@ def _made(reading: Reading) -> set[str]:
 
 def _of_lists(reading: Reading) -> dict[str, str]:
     """Return the lists that hold what was asked, said and found, with the columns that are made of them."""
-    made: dict[str, list[str]] = {}
+    made_of: dict[str, list[str]] = {}
     for row in reading.lossy:
+        if row["what"] != "made":
+            continue
+        # Readers write `from messages`, or `passages of steps, turns`.
         names = str(row["detail"]).removeprefix("from ").removeprefix("passages of ").split(", ")
-        if row["what"] == "made":
-            for name in names:
-                if name in reading.frame.columns:
-                    made.setdefault(name, []).append(str(row["column"]))
-    return {name: ", ".join(columns) for name, columns in made.items()}
+        for name in names:
+            if name in reading.frame.columns:
+                made_of.setdefault(name, []).append(str(row["column"]))
+    return {name: ", ".join(columns) for name, columns in made_of.items()}
 
 
 def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
@@ -254,12 +265,13 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
     They are its times, what an answer took, its passages, and what says that an answer failed.
     """
     roles: dict[str, str] = {}
-    for target, key in (("ts", "times"), ("latency", "latency")):
-        names = (name for name in log.WORDS[key] if name in frame.columns)
+    for target, names in (("ts", log.TIMES), ("latency", log.LATENCY)):
         if target not in meant:
-            roles |= dict.fromkeys(islice(names, 1), target)
+            in_frame = [name for name in names if name in frame.columns]
+            roles |= dict.fromkeys(in_frame[:1], target)
     if not {"chunks", "retrieved_contexts"} & {*frame.columns}:
         cells = {name: list(frame[name]) for name in there_in_order(frame)}
+        # The first alone is looked for: of each column all cells are read.
         roles |= dict.fromkeys(islice(passage_columns(cells), 1), "chunks")
     failures = {name: list(frame[name]) for name in failure_columns(there_in_order(frame))}
     if "answer" in frame and outcomes(failures, list(frame["answer"])) is not None:
@@ -268,6 +280,7 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
 
 
 def _calibrates(path: str) -> bool:
+    """Whether a judge can be calibrated on a file of ratings."""
     with suppress(RagnbError, ValueError):
         calibrate(read_ratings(path))
         return True
@@ -280,16 +293,20 @@ def _guessed(frame: pd.DataFrame, mapped: Mapping[str, str]) -> dict[str, str]:
     What should come out (an expected, correct or gold answer) is never taken for the answer of a system.
     """
     roles: dict[str, str] = {}
-    there = {str(name) for name in frame.columns}
+    names = there_in_order(frame)
     for target, words in WORDS["hints"].items():
-        if target in there:
+        if target in names:
             continue
-        free = (name for name in there_in_order(frame) if name not in (*roles, *MAPPED))
-        named = (name for name in free if _has_word(name, words) and not _is_no_answer(name))
-        of_text = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
-        roles |= {mapped.get(name, name): target for name in islice(of_text, 1)}
-    complete = all(target in {*there, *roles.values()} for target in WORDS["hints"])
-    if complete:
+        for name in names:
+            is_taken = name in roles or name in MAPPED
+            if is_taken or not _has_word(name, words) or _is_no_answer(name):
+                continue
+            if pd.api.types.is_string_dtype(frame[name].dropna()):
+                roles[mapped.get(name, name)] = target
+                break
+    # A question without an answer, or the reverse, makes no log.
+    is_complete = all(target in {*names, *roles.values()} for target in WORDS["hints"])
+    if is_complete:
         return roles
     return {}
 
@@ -306,6 +323,7 @@ def there_in_order(frame: pd.DataFrame) -> list[str]:
 
 
 def _has_word(name: str, words: Iterable[str]) -> bool:
+    """Whether a name holds one of some words; those of Chinese also within it, which has no blanks."""
     signs = [word for word in words if not word.isascii()]
     return bool(words_in(name) & {*words}) or any(sign in name for sign in signs)
 

@@ -128,11 +128,12 @@ class FileCard:
     def _code(self, settings: Mapping[str, Any]) -> str:
         name = repr(self.path)
         options = ""
-        if metrics := settings.get("metrics"):
-            options = f", metrics=[{', '.join(map(_metric_code, metrics))}]"
-        options += "".join(
-            f", {key}={value!r}" for key, value in settings.items() if key != "metrics"
-        )
+        metrics = settings.get("metrics")
+        if metrics:
+            options = f", metrics=[{', '.join(_metric_code(metric) for metric in metrics)}]"
+        for key, value in settings.items():
+            if key != "metrics":
+                options += f", {key}={value!r}"
         if self.kind in ("scores", "traces"):
             return f"rn.assess({name}{options})"
         if self.kind == "ratings" and self.runs:
@@ -155,18 +156,17 @@ class FileCard:
         return f"pandas.read_{reader}({self.path!r}{options})"
 
     def _command(self, settings: Mapping[str, Any]) -> str:
-        given = "".join(
-            f" -p {shlex.quote(f'{key}={flow(value)}')}" for key, value in settings.items()
-        )
-        names = {
-            "ratings": "calibrate" if self.runs else "",
-            "scores": "check",
-            "traces": "check",
-        }
-        name = names.get(self.kind)
-        if name:
-            return f"ragnb {name} {shlex.quote(self.path)}{given}"
-        return ""
+        if self.kind in ("scores", "traces"):
+            name = "check"
+        elif self.kind == "ratings" and self.runs:
+            name = "calibrate"
+        else:
+            return ""
+        options = ""
+        for key, value in settings.items():
+            assignment = f"{key}={flow(value)}"
+            options += f" -p {shlex.quote(assignment)}"
+        return f"ragnb {name} {shlex.quote(self.path)}{options}"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -187,9 +187,9 @@ class FileCard:
         )
         yield from self._table_facts(say)
         if self.columns:
-            pairs = (
-                name if name == ours else f"{name} → {ours}" for name, ours in self.columns.items()
-            )
+            pairs = []
+            for name, ours in self.columns.items():
+                pairs.append(name if name == ours else f"{name} → {ours}")
             yield say("card.columns", names=listing(pairs))
         for known, key in ((True, "card.metrics"), (False, "card.candidates")):
             rows = self.metrics[self.metrics["known"] == known].to_dict("records")
@@ -197,19 +197,28 @@ class FileCard:
                 yield say(key)
                 yield from (self._metric_line(say, row) for row in rows)
         if self.lacking:
-            places = (
+            places = [
                 say("card.rows_lacking", rows=row["rows"], names=listing(row["metrics"]))
                 for row in self.lacking
-            )
+            ]
             yield say("card.lacking", places=listing(places, most=5))
         for code, columns in self.unused.items():
             yield say(f"card.unused.{code}", names=listing(columns, most=20))
+        yield from self._needs(say)
+        yield from self._losses(say)
+        yield from self._lines_to_paste(say)
+
+    def _needs(self, say: Any) -> Iterator[str]:
+        """Yield which columns would tell more."""
+        # A list of the file may be read as several columns, see `columns`.
         roles = {ours for meant in self.columns.values() for ours in meant.split(", ")}
         lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in roles]
         if lacking:
             needs = say("note.join").join(say(f"card.need.{key}") for key in lacking)
             yield say("card.needs", names=needs)
-        yield from self._losses(say)
+
+    def _lines_to_paste(self, say: Any) -> Iterator[str]:
+        """Yield the lines for Python and for a shell, first those that work as they are."""
         yield say("card.paste", code=f"{_imports(self.code)}{self.code}")
         if self.command:
             yield say("card.shell", command=self.command)
@@ -228,7 +237,9 @@ class FileCard:
             if fact in self._repeats_of_ratings:
                 continue
             if fact["fact"] in ("row", "owner") and fact["metric"] is None:
-                key = f"card.fact.{fact['fact']}" + ("_open" if fact["open"] else "")
+                key = f"card.fact.{fact['fact']}"
+                if fact["open"]:
+                    key += "_open"
                 evidence = translated(fact["evidence"], self.lang)
                 yield say(key, value=fact["value"], evidence=evidence)
 
@@ -250,9 +261,11 @@ class FileCard:
         of_scale = translated(row["scale_evidence"], self.lang)
         of_direction = translated(row["direction_evidence"], self.lang)
 
-        shown = [_because(say, scale, of_scale), _because(say, better, of_direction)]
+        # One source for both, such as the layout of a tool, is named once.
         if of_scale == of_direction:
             shown = [_because(say, f"{scale}, {better}", of_scale)]
+        else:
+            shown = [_because(say, scale, of_scale), _because(say, better, of_direction)]
         seen = f"{row['seen_low']:g}–{row['seen_high']:g}"
         shown.append(say("card.seen", seen=seen, n=count(row["n"])))
         for gap in ("missing", "failed", "not_applicable"):
@@ -262,23 +275,19 @@ class FileCard:
         return line
 
     def _losses(self, say: Any) -> Iterator[str]:
+        """Yield what is lost in reading, in one line."""
         # What a fact says of the rows is listed as a loss too, in the same words up to the first stop.
         of_ratings = {fact["evidence"].partition(";")[0] for fact in self._repeats_of_ratings}
-        losses = [
-            row
-            for row in self.lossy
-            if row["what"] not in ("mapped", "made")
-            and row["detail"].partition(",")[0] not in of_ratings
-        ]
-        if not losses:
-            return
-        lost = (
-            (row["column"] or "", translated(row["detail"], self.lang), count(row["n"]))
-            for row in losses
-        )
-        lines = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
-        names = (line.removeprefix(": ") for line in lines)
-        yield say("card.losses", names=listing(names, most=5))
+        losses = []
+        for row in self.lossy:
+            is_repeated = row["detail"].partition(",")[0] in of_ratings
+            if row["what"] in ("mapped", "made") or is_repeated:
+                continue
+            detail = one_line(translated(row["detail"], self.lang), 80)
+            loss = f"{detail} ({count(row['n'])})"
+            losses.append(f"{row['column']}: {loss}" if row["column"] else loss)
+        if losses:
+            yield say("card.losses", names=listing(losses, most=5))
 
     def to_scenario(self, folder: str | os.PathLike[str] = ".") -> str:
         """Return a commented scenario of the file, for a YAML file in a folder.
@@ -302,6 +311,7 @@ class FileCard:
 
 
 _IN_SCENARIOS = ("scores", "traces", "ratings", "cases")
+# By kind, the columns without which less can be said.
 _NEEDED = {
     "scores": ("doc_name", "question", "system"),
     "traces": ("answerable", "ts", "doc_name"),
@@ -325,14 +335,17 @@ def _imports(code: str) -> str:
 
 def _metric_code(metric: Mapping[str, Any]) -> str:
     """Return the Python for a metric as settings hold it."""
-    low, high = (_end_code(metric[end]) for end in ("low", "high"))
-    more = "".join(
-        f", {key}={metric[key]!r}" for key in ("better", "kind", "role") if key in metric
-    )
-    return f"rn.Metric({metric['name']!r}, {low}, {high}{more})"
+    low = _end_code(metric["low"])
+    high = _end_code(metric["high"])
+    options = ""
+    for key in ("better", "kind", "role"):
+        if key in metric:
+            options += f", {key}={metric[key]!r}"
+    return f"rn.Metric({metric['name']!r}, {low}, {high}{options})"
 
 
 def _end_code(end: Any) -> str:
+    """Return the Python for an end of a scale; one that somebody has to choose is the text ``?``."""
     if isinstance(end, str):
         return repr(end)
     return f"{end:g}"

@@ -125,11 +125,7 @@ class Inputs:
         """Read the ratings, if a scenario names any."""
         if scenario.ratings is None:
             return
-        if scenario.encoding == "utf-8":
-            encoding = None
-        else:
-            encoding = scenario.encoding
-        reading = reading_of_rated(scenario.ratings, encoding=encoding, **how)
+        reading = reading_of_rated(scenario.ratings, encoding=_encoding_of(scenario), **how)
         self.note_reading("ratings", reading)
         # Its attributes tell the card of the judge what the file lost.
         self.ratings = reading.with_attrs()
@@ -148,16 +144,19 @@ class Inputs:
     ) -> None:
         """Record the origin of an input and how its rows were used."""
         if origin.get("path"):
+            # The name alone, of paths of Windows too.
+            name = str(origin["path"]).replace("\\", "/").rsplit("/", 1)[-1]
             self.files.append(
-                {"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}}
-            )
-            self.files[-1]["path"] = (
-                str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
+                {
+                    "role": role,
+                    "path": name,
+                    "sha256": origin.get("sha256"),
+                    "rows": origin.get("rows"),
+                }
             )
         if origin.get("lines") is not None:
-            self.lines.append(
-                {"role": role, **{key: int(origin[key]) for key in ("lines", "damaged")}}
-            )
+            damaged = int(origin["damaged"])
+            self.lines.append({"role": role, "lines": int(origin["lines"]), "damaged": damaged})
         self.lossy += [{"role": role, **row} for row in lossy]
         self.steps.append((f"read_{role}", rows))
 
@@ -171,55 +170,68 @@ def gather(
     """
     gold_source = scenario.gold if gold is None else gold
     inputs = Inputs()
+    # A column that is picked has to be in one of the files, not in each of them.
     picks = SharedPicks(scenario.columns)
-    if scenario.encoding == "utf-8":
-        encoding = None
-    else:
-        encoding = scenario.encoding
-    options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
-    traces = scenario.traces
-    scores = scenario.scores
+    options: dict[str, Any] = {"columns": picks or None, "encoding": _encoding_of(scenario)}
+    scores_source = scenario.scores
+    traces_source = scenario.traces
     if source is not None:
-        of_traces = log or gold_source is not None
-        traces = source if of_traces else None
-        scores = None if of_traces else source
-    frames: list[Any] = []
-    if scores is not None:
-        frames.append(_scores(inputs, scenario, scores, options))
-        have = column_names(frames[0])
+        scores_source, traces_source = source, None
+        if log or gold_source is not None:
+            scores_source, traces_source = None, source
+
+    scores = None
+    if scores_source is not None:
+        scores = _scores(inputs, scenario, scores_source, options)
+        have = column_names(scores)
         inputs.labelled = "label" in have and any(rate in have for rate in RATES)
         inputs.with_gold = inputs.labelled and "answerable" in have
-    if traces is None and not isinstance(scenario.sample, bool):
+    if traces_source is None and not isinstance(scenario.sample, bool):
         raise RagnbError(
             f"sample: {scenario.sample:g} is a share of the traces; name traces, or leave it out"
         )
-    if traces is not None:
-        gold = None
+    traces = None
+    if traces_source is not None:
+        gold_rows = None
         if gold_source is not None:
-            gold = inputs.read("gold", reading_of_gold, gold_source, **options)
-            inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
-        if on_spark(traces):
-            frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))
+            gold_rows = inputs.read("gold", reading_of_gold, gold_source, **options)
+            findings = check_gold(gold_rows, lang=scenario.lang)
+            inputs.gold = findings.query("not fine").to_dict("records")
+        if on_spark(traces_source):
+            stream = stream_spark(traces_source, picks, reader="read_traces")
+            read = inputs.streamed("traces", stream)
         else:
-            frame = inputs.read("traces", reading_of_traces, traces, **options)
-        frames.append(
-            _labelled(
-                inputs, scenario, frame, gold, streams.systems(frames[0])[1] if frames else []
-            )
-        )
-    if not frames:
-        frames = [_only_cases(inputs, scenario, options)]
+            read = inputs.read("traces", reading_of_traces, traces_source, **options)
+        scored = [] if scores is None else streams.systems(scores)[1]
+        traces = _labelled(inputs, scenario, read, gold_rows, scored)
+
+    if scores is None and traces is None:
+        inputs.frame = _only_cases(inputs, scenario, options)
     elif scenario.cases is not None and not scenario.sample:
         inputs.cases = inputs.read("cases", reading_of_cases, scenario.cases, **options)
     inputs.read_rated(scenario)
+    # All files are read: a pick that none of them had is refused.
     picks.need_all()
-    inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
+    if scores is not None and traces is not None:
+        inputs.frame = _joined(scores, traces)
+    elif scores is not None:
+        inputs.frame = scores
+    elif traces is not None:
+        inputs.frame = traces
     if inputs.stream is None:
         inputs.rows = len(inputs.frame)
     return inputs
 
 
+def _encoding_of(scenario: Scenario) -> str | None:
+    """Return the encoding that a scenario was told, None for the default: readers then find out."""
+    if scenario.encoding == "utf-8":
+        return None
+    return scenario.encoding
+
+
 def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[str, Any]) -> Any:
+    """Return the scores that a run is of, as a query where they are too many to hold."""
     metrics = [*(scenario.metrics or ()), *scenario.declared.values()]
     stream = stream_scores(scores, metrics=metrics, **options)
     if stream is None:
@@ -230,21 +242,23 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> Any:
     if scenario.cases is None:
-        ratings = (
-            f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
-        )
+        step = "add one of them"
+        if scenario.ratings:
+            step += (
+                f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
+            )
         raise RagnbError(
-            "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
-            f"{ratings if scenario.ratings else ''}"
+            f"the scenario names no scores and no traces, so there is nothing to assess; {step}"
         )
-    return _kept(
-        inputs, "cases", scenario, inputs.read("cases", reading_of_cases, scenario.cases, **options)
-    )
+    cases = inputs.read("cases", reading_of_cases, scenario.cases, **options)
+    return _kept(inputs, "cases", scenario, cases)
 
 
 def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
     """Keep the rows whose columns equal the scenario's `where`."""
-    inputs.read_rows = frame if inputs.read_rows is None else inputs.read_rows
+    # Of scores and traces the scores, which are read first.
+    if inputs.read_rows is None:
+        inputs.read_rows = frame
     if scenario.where:
         frame, inputs.rows = streams.kept(frame, scenario.where, role)
         inputs.steps.append((f"kept_{role}", inputs.rows))
@@ -254,20 +268,11 @@ def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
 def _labelled(
     inputs: Inputs, scenario: Scenario, read: Any, gold: pd.DataFrame | None, scored: Sequence[Any]
 ) -> Any:
+    """Return the traces that `where` and `sample` keep, labelled; `scored` are the systems of the scores."""
     traces = _kept(inputs, "traces", scenario, read)
+    # False, without a sample; True says that the rows are one already.
     if not isinstance(scenario.sample, bool):
-        whole = streams.size(traces)
-        traces = sample_traces(traces, share=scenario.sample)
-        inputs.rows = streams.size(traces)
-        if not inputs.rows:
-            raise RagnbError(
-                f"sample: {scenario.sample:g} takes none of the {whole} traces; write a larger share"
-            )
-        inputs.steps.append(("sampled", inputs.rows))
-        words = {"n": inputs.rows, "all": whole, "share": f"{100 * scenario.sample:g}"}
-        inputs.stages.append(
-            note_row("sampled", "traces", texts.load(scenario.lang)("note.sampled", **words))
-        )
+        traces = _sampled(inputs, scenario, traces, scenario.sample)
     frame = labelled(inputs, scenario, traces, gold)
     if gold is not None:
         if not scenario.sample:
@@ -276,6 +281,22 @@ def _labelled(
             )
         inputs.steps.append(("matched", int(inputs.join["n_matched"])))
     return frame
+
+
+def _sampled(inputs: Inputs, scenario: Scenario, traces: Any, share: float) -> Any:
+    """Return a share of the traces, and note how many that is."""
+    n_traces = streams.size(traces)
+    sample = sample_traces(traces, share=share)
+    inputs.rows = streams.size(sample)
+    if not inputs.rows:
+        raise RagnbError(
+            f"sample: {share:g} takes none of the {n_traces} traces; write a larger share"
+        )
+    inputs.steps.append(("sampled", inputs.rows))
+    say = texts.load(scenario.lang)
+    text = say("note.sampled", n=inputs.rows, all=n_traces, share=f"{100 * share:g}")
+    inputs.stages.append(note_row("sampled", "traces", text))
+    return sample
 
 
 def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame | None) -> Any:
@@ -292,14 +313,12 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         containment=scenario.containment,
         join=scenario.join,
     )
-    inputs.labelled, inputs.with_gold = (
-        True,
-        gold is not None or "answerable" in column_names(traces),
-    )
-    # Every number is read off these rows: labelled once.
+    inputs.labelled = True
+    inputs.with_gold = gold is not None or "answerable" in column_names(traces)
     if report is not None:
         inputs.join = report
     elif inputs.stream is not None:
+        # Every number is read off these rows: Spark labels them once and keeps them.
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
         inputs.join["citations"] = citation_forms(frame)
@@ -313,32 +332,39 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
 
 def cases_of(scenario: Scenario) -> Any:
     """Return the cases of a scenario alone, filtered by ``where``."""
-    named = ("cases", "columns", "encoding", "where")
-    return gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+    only_cases = Scenario(
+        cases=scenario.cases,
+        columns=scenario.columns,
+        encoding=scenario.encoding,
+        where=scenario.where,
+    )
+    return gather(only_cases).frame
 
 
 def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return the rows of another frame whose keys are not in this one."""
-    return other[~pd.MultiIndex.from_frame(other[keys]).isin(pd.MultiIndex.from_frame(frame[keys]))]
+    known = pd.MultiIndex.from_frame(frame[keys])
+    return other[~pd.MultiIndex.from_frame(other[keys]).isin(known)]
 
 
 def _joined(scores: Any, traces: Any) -> pd.DataFrame:
-    """Join one row per sample: columns of the scores, with gaps filled from the traces, then of the traces."""
+    """Join one row per sample: the columns of the scores, then those that only the traces have."""
     if not (isinstance(scores, pd.DataFrame) and isinstance(traces, pd.DataFrame)):
         raise RagnbError(
             "scores and traces are joined in memory, and one of them is too large for that; assess each of them "
             "alone, or join them into Parquet files first"
         )
-    keys = [k for k in ("sample_id", "system") if k in scores and k in traces]
+    keys = [key for key in ("sample_id", "system") if key in scores and key in traces]
     for name, frame in (("scores", scores), ("traces", traces)):
         if "sample_id" not in keys or frame.duplicated(keys).any():
             raise RagnbError(
                 f"scores and traces are joined by {' and '.join(keys) or 'sample_id'}, which is not unique in "
                 f"the {name}; keep one system with where: {{system: ...}}, or give only one of the two files"
             )
-    shared = [c for c in traces.columns if c in scores.columns and c not in keys]
-    left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
-    rest = not_in(scores, traces, keys)
-    if len(rest):
-        return pd.concat([left, rest], ignore_index=True)
-    return left
+
+    shared = [name for name in traces.columns if name in scores.columns and name not in keys]
+    joined = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
+    without_score = not_in(scores, traces, keys)
+    if len(without_score):
+        return pd.concat([joined, without_score], ignore_index=True)
+    return joined

@@ -29,7 +29,7 @@ STAGES = ("evaluate", "judge")
 MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
 """The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
-# What decides, of all inputs, only when a stage stops early; otherwise it changes no score.
+# Inputs that count only where a stage stopped early, because the gates were settled.
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
 """For a kernel, the folder in which the command was given: its own working directory is that of the run."""
@@ -63,15 +63,14 @@ def record_stage(
     """
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    used = {}
-    for name, value in _inputs(stage, scenario).items():
-        if value is not None and (stopped or name not in _OF_GATES):
-            used[name] = value
+    inputs = {name: value for name, value in _inputs(stage, scenario).items() if value is not None}
+    if not stopped:
+        inputs = {name: value for name, value in inputs.items() if name not in _OF_GATES}
     record = {
         "stage": stage,
         "table": relative(table.absolute(), path.parent.absolute()),
         "sha256": digest([table]),
-        "inputs": used,
+        "inputs": inputs,
         **stopped,
         "complete": complete,
         "asked": _asked(stage, scenario),
@@ -143,7 +142,7 @@ def _digest_of_cases(scenario: Scenario) -> str | None:
 def _model(
     scenario: Scenario, role: Literal["judge", "embeddings", "dataset", "answer"]
 ) -> dict[str, Any] | None:
-    """Return which model has a role: how it is asked (limits, retries) changes no answer of it."""
+    """Return which model has a role, None without one."""
     profile = scenario.llm_profiles.get(role)
     if profile is None:
         return None
@@ -220,7 +219,7 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
     changed = [name for name, value in inputs.items() if today.get(name) != value]
     if digest([table]) != sha256:
         changed.append("table")
-    # Records of earlier versions do not say either.
+
     has_all_asked = set(_asked(stage, scenario)) <= {*kept.get("asked", ())}
     is_whole = kept.get("complete", True) and has_all_asked
     return StageTable(stage, table, tuple(changed), complete=is_whole and not changed)
@@ -344,9 +343,7 @@ def _note_of_unused(table: StageTable, scenario: str, lang: str) -> dict[str, st
     say = texts.load(lang)
     key = "note.stage_unused" if table.changed else "note.stage_streamed"
     changed = listing(table.changed)
-    text = say(
-        key, scenario=scenario, table=_shown(table.path), stage=table.stage, changed=changed
-    )
+    text = say(key, scenario=scenario, table=_shown(table.path), stage=table.stage, changed=changed)
     return note_row("stage_unused", table.stage, text)
 
 
@@ -388,7 +385,7 @@ def _join(scenario: Scenario, inputs: Inputs, of_stage: StageTable, only_cases: 
     new = [name for name in table if name not in frame]
     beside = frame[keys].merge(table, on=keys, how="left", validate="m:1").set_axis(frame.index)
     gaps = {name: _gaps(frame, beside, name, of_stage) for name in scored if name in frame}
-    # Cases say which rows a run has; scores and traces may lack rows that a stage has scored.
+    # Cases decide which rows there are; to scores or traces the other rows of the table are added.
     rest = table[:0] if only_cases else not_in(frame, table, keys)
     if not new and rest.empty and not any(gap.any() for gap in gaps.values()):
         return False
@@ -411,7 +408,7 @@ def _gaps(
     here = pd.to_numeric(frame[name])
     there = pd.to_numeric(beside[name])
     in_both = (here.notna() & there.notna()).to_numpy()
-    # Up to what writing and reading a number may change.
+
     differ = in_both & ~np.isclose(here, there, rtol=1e-9, atol=1e-9)
     if differ.any():
         row = int(differ.argmax())
@@ -419,8 +416,8 @@ def _gaps(
         sample = frame["sample_id"].iloc[row]
         raise RagnbError(
             f"two values for one cell: {name} of sample_id {sample!r} is {here.iloc[row]:g}, and "
-            f"{there.iloc[row]:g} in {path}; drop {name!r} from the other file, or remove {path} to leave out what "
-            f"ragnb {of_stage.stage} wrote"
+            f"{there.iloc[row]:g} in {path}; drop {name!r} from the other file, or remove {path} to leave out "
+            f"what ragnb {of_stage.stage} wrote"
         )
     words = frame.get(f"{name}__status", pd.Series("", index=frame.index))
     return here.isna() & there.notna() & (words != "not_applicable")
