@@ -57,15 +57,15 @@ def gold_coverage(
         rows_of_system = streams.of_system(frame, name)
         return int(join_report(rows_of_system, gold=expected, join=join)["n_gold_without_trace"])
 
-    out = []
+    covered = []
     for name in _systems(labelled, scored):
         # A question whose trace was dropped by `where` was excluded on purpose, and of a question that gold holds
         # twice, labelling gave its trace to one.
         excluded = without_trace(labelled, name) - without_trace(asked, name)
         unanswered = without_trace(answered, name)
-        wanted = len(expected) - excluded
-        out.append(Coverage("gold", name, wanted, len(expected) - unanswered))
-    return out
+        n_wanted = len(expected) - excluded
+        covered.append(Coverage("gold", name, n_wanted, len(expected) - unanswered))
+    return covered
 
 
 def case_coverage(
@@ -91,48 +91,49 @@ def case_coverage(
     wanted = streams.narrowed(cases, where)
     asked = streams.narrowed(read, of_system)
     answered = _with_answer(frame)
-    out = []
+    covered = []
     for name in _systems(frame, ()):
-        asked_of_system = wanted
-        if name is not None and "system" in wanted and (wanted["system"] == name).any():
-            asked_of_system = wanted[wanted["system"] == name]
-        keys = [key for key in streams.QUESTIONS if key in asked_of_system]
-        # A case of several systems or repeats counts once.
-        asked_of_system = asked_of_system.drop_duplicates(keys[:1]) if keys else asked_of_system
+        of_name = _cases_of(wanted, name)
         rows = streams.of_system(frame, name)
         rows_answered = streams.of_system(answered, name)
-        came = _matched(rows, asked_of_system)
+        rows_asked = streams.of_system(asked, name)
+        came = _matched(rows, of_name)
         if came is None:
+            # By counts: what `where` dropped is not expected, and the first cases are taken for those that came.
             n_rows = streams.size(rows)
-            expected = max(
-                len(asked_of_system) - (streams.size(streams.of_system(asked, name)) - n_rows), 0
-            )
+            n_dropped = streams.size(rows_asked) - n_rows
+            expected = max(len(of_name) - n_dropped, 0)
             seen = min(streams.size(rows_answered), expected)
-            first = np.arange(len(asked_of_system)) < min(n_rows, expected)
-            out.append(Coverage("cases", name, expected, seen, asked_of_system, first))
+            first = np.arange(len(of_name)) < min(n_rows, expected)
+            covered.append(Coverage("cases", name, expected, seen, of_name, first))
             continue
         has_answer = came
         if answered is not frame:
-            has_answer = np.zeros(len(asked_of_system), dtype=bool)
-            is_answered = _matched(rows_answered, asked_of_system)
+            has_answer = np.zeros(len(of_name), dtype=bool)
+            is_answered = _matched(rows_answered, of_name)
             if is_answered is not None:
                 has_answer = is_answered
-        if of_questions:
-            known = _matched(streams.of_system(asked, name), asked_of_system)
-        else:
-            known = None
-        if known is not None:
+        was_asked = _matched(rows_asked, of_name) if of_questions else None
+        if was_asked is not None:
             # A question whose row was dropped by `where` was excluded on purpose.
-            kept = ~known | came
-            asked_of_system = asked_of_system[kept]
+            kept = ~was_asked | came
+            of_name = of_name[kept]
             came = came[kept]
             has_answer = has_answer[kept]
-        out.append(
-            Coverage(
-                "cases", name, len(asked_of_system), int(has_answer.sum()), asked_of_system, came
-            )
-        )
-    return out
+        seen = int(has_answer.sum())
+        covered.append(Coverage("cases", name, len(of_name), seen, of_name, came))
+    return covered
+
+
+def _cases_of(cases: pd.DataFrame, system: Any) -> pd.DataFrame:
+    """Return the cases that a system was asked: its own where cases name it, else all of them."""
+    if system is not None and "system" in cases and (cases["system"] == system).any():
+        cases = cases[cases["system"] == system]
+    keys = [key for key in streams.QUESTIONS if key in cases]
+    if not keys:
+        return cases
+    # A case of several systems or repeats counts once.
+    return cases.drop_duplicates(keys[:1])
 
 
 def _with_answer(frame: Any) -> Any:
@@ -162,17 +163,17 @@ def system_coverage(frame: Any, names: Sequence[Any]) -> list[Coverage]:
     pairs = collected(opened(frame).select(key, "system").drop_nulls([key, "system"]).unique())
     asked = pairs[key].unique()
     questions = _questions_of(frame, key)
-    out = []
+    covered = []
     for name in names:
         came = pairs.filter(nw.col("system") == name)[key]
-        if questions is None:
-            has_row = None
-        else:
+        has_row = None
+        if questions is not None:
             has_row = questions[key].isin(came.to_list()).to_numpy()
-        out.append(Coverage("systems", name, len(asked), len(came), questions, has_row))
-    return out
+        covered.append(Coverage("systems", name, len(asked), len(came), questions, has_row))
+    return covered
 
 
+# What tells whether a metric applies to a question, whoever answered it.
 _OF_QUESTIONS = ("answerable", "ground_truth_answer", "ground_truth_contexts")
 
 
@@ -193,26 +194,30 @@ def _shared_key(frame: Any, names: Sequence[Any]) -> str | None:
             continue
         pairs = opened(frame).select(key, "system").drop_nulls([key, "system"]).unique()
         systems = pairs.group_by(key).agg(nw.len().alias("systems"))
-        shared = int(
-            collected(systems.select(count_where(nw.col("systems") > 1, "n")))["n"].item() or 0
-        )
-        if shared > most:
+        counted = collected(systems.select(count_where(nw.col("systems") > 1, "n")))
+        n_shared = int(counted["n"].item() or 0)
+        if n_shared > most:
             best = key
-            most = shared
+            most = n_shared
     return best
 
 
 def _parted(where: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns of `where` that are of questions, and those that are of systems and repeats."""
     of_system = {name: value for name, value in where.items() if name in ("system", "repeat")}
-    return {name: value for name, value in where.items() if name not in of_system}, of_system
+    of_questions = {name: value for name, value in where.items() if name not in of_system}
+    return of_questions, of_system
 
 
 def _systems(frame: Any, scored: Sequence[Any]) -> list[Any]:
     """Return the systems of some rows and those that the scores name; only None where there are not several."""
-    named = "system" in column_names(frame)
-    own = streams.distinct_values(frame, "system") if named else []
-    names = list(dict.fromkeys([*own, *scored])) if own else []
+    if "system" not in column_names(frame):
+        return [None]
+    of_rows = streams.distinct_values(frame, "system")
+    if not of_rows:
+        return [None]
+    names = list(dict.fromkeys([*of_rows, *scored]))
+    # Scores of a single system name none.
     if len({*names} - {None}) > 1:
         return names
     return [None]
@@ -222,12 +227,15 @@ def _matched(rows: Any, cases: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
     """Return which cases have a row, by the key that finds most of them; None where none finds any."""
     best: npt.NDArray[np.bool_] | None = None
     for key in streams.QUESTIONS:
-        if key in cases and key in column_names(rows):
-            names = cases[key].astype("string").str.strip()
-            text = nw.col(key).cast(nw.String).str.strip_chars()
-            known = opened(rows).select(text.alias(key)).drop_nulls(key)
-            known = known.filter(nw.col(key).is_in(names.dropna().unique().tolist())).unique()
-            is_known = names.isin(collected(known)[key].to_list()).to_numpy(dtype=bool)
-            if is_known.any() and (best is None or is_known.sum() > best.sum()):
-                best = is_known
+        if key not in cases or key not in column_names(rows):
+            continue
+        names = cases[key].astype("string").str.strip()
+        text = nw.col(key).cast(nw.String).str.strip_chars()
+        of_rows = opened(rows).select(text.alias(key)).drop_nulls(key)
+        # Of a query only keys of cases leave the engine.
+        is_of_case = nw.col(key).is_in(names.dropna().unique().tolist())
+        found = collected(of_rows.filter(is_of_case).unique())[key].to_list()
+        has_row = names.isin(found).to_numpy(dtype=bool)
+        if has_row.any() and (best is None or has_row.sum() > best.sum()):
+            best = has_row
     return best

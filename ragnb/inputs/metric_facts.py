@@ -63,7 +63,7 @@ def metric_table(reading: Reading) -> pd.DataFrame:
     """
     frame = reading.frame
     facts = by_name(reading.facts)
-    asked = open_facts(reading.facts)
+    with_open_fact = open_facts(reading.facts)
     of_tool = {row["metric"]: row for row in reading.metrics}
     rows = []
     for name in map(str, frame.columns):
@@ -73,19 +73,20 @@ def metric_table(reading: Reading) -> pd.DataFrame:
         if "answer" in frame and tells_if_answered(list(cells), name, list(frame["answer"])):
             continue
         values = pd.to_numeric(cells).astype(float).dropna()
-        counts = name in of_tool or (name in METRICS and name not in asked)
+        # Whether it is a metric without a declaration.
+        counts = name in of_tool or (name in METRICS and name not in with_open_fact)
         if not len(values) or (not counts and why_no_candidate(name, values)):
             continue
         row = _row(name, values, counts, facts, of_tool.get(name), reading.spans)
         rows.append(row | _gaps(frame, name, len(values)))
-    some_known = any(row["known"] for row in rows)
-    # A verdict beside scores sums them up, or is one of them again.
-    kept = [row for row in rows if row["known"] or not (some_known and _sums_up(frame, row))]
+    if any(row["known"] for row in rows):
+        # A verdict beside scores sums them up, or is one of them again.
+        rows = [row for row in rows if row["known"] or not _sums_up(frame, row)]
     kinds = {"known": bool, "declare": bool, "low": float, "high": float}
-    table = pd.DataFrame(kept, columns=list(FACT_COLUMNS)).astype(kinds)
+    table = pd.DataFrame(rows, columns=list(FACT_COLUMNS)).astype(kinds)
     _share_scale(table)
-    other_scale = (table["low"] != 0) | (table["high"] != 1)
-    ordered = table.assign(later=~table["known"], other=other_scale)
+    is_other_scale = (table["low"] != 0) | (table["high"] != 1)
+    ordered = table.assign(later=~table["known"], other=is_other_scale)
     ordered = ordered.sort_values(["later", "other"], kind="stable", ignore_index=True)
     return ordered.drop(columns=["later", "other"])
 
@@ -99,19 +100,20 @@ def _row(
     spans: Mapping[str, tuple[float, float]],
 ) -> dict[str, Any]:
     """Return what is known of one column, and what has to be declared or said."""
-    seen = float(values.min()), float(values.max())
+    seen = (float(values.min()), float(values.max()))
     scale = facts.get((name, "scale"), {})
     direction = facts.get((name, "direction"), {})
     metric = METRICS.get(name)
-    better = direction.get("value") or (metric.better if metric else "?")
+    known_better = metric.better if metric else "?"
+    better = direction.get("value") or known_better
     scale_evidence = scale.get("evidence", "")
     ends: tuple[float, float] | None = scale.get("value") or range_of(*seen)
     # What a tool declares in its file is nearer to these scores than what ragnb knows of the name.
     if counts and tool is not None:
-        ends = tool["low"], tool["high"]
+        ends = (tool["low"], tool["high"])
         better = tool["better"] or better
     elif counts and metric is not None:
-        ends = metric.low, metric.high
+        ends = (metric.low, metric.high)
     # A score outside what is known shows that this file has another scale: that of its values is proposed.
     fits = ends is not None and ends[0] - CLIP <= seen[0] and seen[1] <= ends[1] + CLIP
     if not fits:
@@ -119,27 +121,35 @@ def _row(
         scale_evidence = f"values from {seen[0]:g} to {seen[1]:g}"
     mixed = two_scales(values.to_numpy(dtype=float))
     if mixed:
-        ends = None
         # Some rows from 0 to 1 and others to 100, say: no one range is right for both.
+        ends = None
         scale_evidence = mixed
     low, high = ends or (math.nan, math.nan)
-    unsaid = ["scale"] if ends is None else []
+    open_names = []
+    if ends is None:
+        open_names.append("scale")
     if better == "?":
-        unsaid.append("direction")
-    binary = bool(values.isin([0, 1]).all()) and (low, high) == (0, 1)
-    kind = (tool or {}).get("kind") or (metric.kind if metric and counts else None)
+        open_names.append("direction")
+    kind = None
+    if tool is not None:
+        kind = tool.get("kind")
+    if not kind and metric is not None and counts:
+        kind = metric.kind
+    if not kind:
+        is_binary = bool(values.isin([0, 1]).all()) and (low, high) == (0, 1)
+        kind = "binary" if is_binary else "continuous"
     return {
         "metric": name,
         "low": low,
         "high": high,
         "better": better,
-        "kind": kind or ("binary" if binary else "continuous"),
+        "kind": kind,
         "seen_low": seen[0],
         "seen_high": seen[1],
         "n": len(values),
         "known": counts,
         "declare": not (counts and fits),
-        "open": ", ".join(unsaid),
+        "open": ", ".join(open_names),
         "scale_evidence": scale_evidence,
         "direction_evidence": direction.get("evidence", ""),
     }
@@ -147,13 +157,15 @@ def _row(
 
 def _gaps(frame: pd.DataFrame, name: str, n: int) -> dict[str, int]:
     """Return how many cells of a metric failed, do not apply, and are missing without a reason."""
-    failed = beside = 0
+    n_failed = 0
+    n_not_applicable = 0
     if f"{name}__status" in frame:
         status = frame[f"{name}__status"]
-        failed = int(status.eq("failed").sum())
-        beside = int(status.eq("not_applicable").sum())
-    missing = max(len(frame) - n - failed - beside, 0)
-    return {"n_missing": missing, "n_failed": failed, "n_not_applicable": beside}
+        n_failed = int(status.eq("failed").sum())
+        n_not_applicable = int(status.eq("not_applicable").sum())
+    # A cell with a number may have such a status, too.
+    n_missing = max(len(frame) - n - n_failed - n_not_applicable, 0)
+    return {"n_missing": n_missing, "n_failed": n_failed, "n_not_applicable": n_not_applicable}
 
 
 def _sums_up(frame: pd.DataFrame, row: Mapping[str, Any]) -> bool:
@@ -199,6 +211,7 @@ def unused_columns(frame: pd.DataFrame, used: Iterable[str]) -> dict[str, list[s
 
 
 def _why_unused(name: str, cells: pd.Series) -> str:
+    """Return the code of why a column is not used."""
     filled = cells.dropna()
     if not len(filled):
         return "empty"
@@ -206,6 +219,7 @@ def _why_unused(name: str, cells: pd.Series) -> str:
         values = pd.to_numeric(cells).astype(float).dropna()
         # What could be a metric and is none here is a verdict that sums the others up.
         return why_no_candidate(name, values) or "flag"
+    # By the name alone, as if its cells were numbers.
     code = why_no_candidate(name, pd.Series([0.0]))
     if code in ("mapped", "question"):
         return code

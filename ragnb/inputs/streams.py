@@ -40,10 +40,10 @@ def head_of(frame: Any) -> pd.DataFrame:
     """
     if isinstance(frame, pd.DataFrame):
         return frame
-    kinds = nw.from_native(frame).collect_schema().items()
-    return pd.DataFrame(
-        {n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds}
-    )
+    empty = {}
+    for name, kind in nw.from_native(frame).collect_schema().items():
+        empty[name] = pd.Series(dtype="float64" if kind.is_numeric() else "object")
+    return pd.DataFrame(empty)
 
 
 def distinct_values(frame: Any, column: str) -> list[Any]:
@@ -100,12 +100,13 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
     text, as in a comparison. Of a stream only counts leave the engine.
     """
     keys = [name for name in QUESTIONS if name in column_names(frame)]
-    found: tuple[dict[Any, int], int, Any] = {}, 0, frame
+    common: tuple[dict[Any, int], int, Any] = ({}, 0, frame)
     for key in keys:
-        found = _in_common(frame, names, key)
-        if found[1]:
-            return found
-    return found
+        common = _in_common(frame, names, key)
+        _, n_common, _ = common
+        if n_common:
+            return common
+    return common
 
 
 def _in_common(frame: Any, names: Sequence[Any], key: str) -> tuple[dict[Any, int], int, Any]:
@@ -178,11 +179,12 @@ def _equal(frame: Any, column: str, value: Any) -> Any:
     kind = rows.collect_schema()[column]
     text = str(value)
     if kind == nw.Boolean:
-        text = text.lower()
-    same = cell.cast(nw.String) == text
+        text = text.lower()  # engines write true and false so
+    is_equal = cell.cast(nw.String) == text
+    # As text 1 and 1.0 are two.
     if kind.is_numeric() and isinstance(value, int | float):
-        same = cell == value
-    return rows.filter(same).to_native()
+        is_equal = cell == value
+    return rows.filter(is_equal).to_native()
 
 
 def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame) -> pd.DataFrame:
@@ -191,33 +193,38 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
     Equal scores occur in their order; Spark's rows, which have none, by their ids.
     """
     have = column_names(rows)
-    if on_spark(rows):
-        order = [name for name in QUESTIONS if name in have]
-    else:
+    is_numbered = not on_spark(rows)
+    if is_numbered:
         order = [_ROW]
-    # Rows that are numbered before they are weighed are selected before, too.
-    frame = nw.from_native(weighed(rows if on_spark(rows) else rows.with_row_index(_ROW)))
-    rank = nw.lit(len(BAD_FIRST))
-    if "label" in have:
-        for place, label in enumerate(BAD_FIRST):
-            rank = (
-                nw.when(nw.col("label").cast(nw.String) == label)
-                .then(nw.lit(place))
-                .otherwise(rank)
-            )
+        # Rows that are numbered before they are weighed are selected before, too.
+        frame = nw.from_native(weighed(rows.with_row_index(_ROW)))
+    else:
+        order = [name for name in QUESTIONS if name in have]
+        frame = nw.from_native(weighed(rows))
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal.
-    ranked = frame.with_columns(nw.col(TOTAL).round(DIGITS).alias("__score"), rank.alias("__rank"))
+    score = nw.col(TOTAL).round(DIGITS)
+    ranked = frame.with_columns(score.alias("__score"), _label_rank(have).alias("__rank"))
     keys = ["__score", "__rank", *order]
-    named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
-    if order == [_ROW]:  # sorted without their texts, which are fetched of the rows that are shown
-        first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))[
-            _ROW
-        ].to_list()
-        ranked = collected(
-            ranked.filter(nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named]))
-        ).lazy()
+    of_diagnoses = {row["sample_id"] for shown in diagnoses["worst"] for row in shown} - {None}
+    is_named = nw.col("sample_id").is_in([*of_diagnoses])
+    if is_numbered:  # sorted without their texts, which are fetched of the rows that are shown
+        first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))
+        is_first = nw.col(_ROW).is_in(first[_ROW].to_list())
+        ranked = collected(ranked.filter(is_first | is_named)).lazy()
     worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
-    if named and "sample_id" in have:
-        others = ranked.filter(nw.col("sample_id").is_in([*named])).sort(order).head(MOST_SHOWN)
-        worst = pl.concat([worst, collected(others).to_polars().join(worst, on=order, how="anti")])
-    return shown_rows(worst.drop(keys if order == [_ROW] else keys[:2]))
+    if of_diagnoses and "sample_id" in have:
+        others = collected(ranked.filter(is_named).sort(order).head(MOST_SHOWN)).to_polars()
+        worst = pl.concat([worst, others.join(worst, on=order, how="anti")])
+    # The ids that order Spark's rows are columns of theirs.
+    return shown_rows(worst.drop(keys if is_numbered else ["__score", "__rank"]))
+
+
+def _label_rank(have: Sequence[str]) -> nw.Expr:
+    """Return the place of a row's label in `BAD_FIRST`, behind them for any other and for none."""
+    rank = nw.lit(len(BAD_FIRST))
+    if "label" not in have:
+        return rank
+    label = nw.col("label").cast(nw.String)
+    for place, bad in enumerate(BAD_FIRST):
+        rank = nw.when(label == bad).then(nw.lit(place)).otherwise(rank)
+    return rank
