@@ -96,27 +96,30 @@ def left_out(
     {'tone': 'declared'}
     """
     facts = list(facts)
-    asked = open_facts(facts)
-    unused = [name for name in offered_columns(frame) if name not in {*used}]
-    graded = [name for name in _graded(frame, facts) if name not in {*used}]
-    offered = dict.fromkeys([*unused, *graded, *(name for name in asked if name in METRICS)])
-    return {
-        name: str(asked[name]["fact"]) if name in asked else "declared"
-        for name in offered
-        if name not in {*used} and not is_operation(name)
-    }
+    with_open_fact = open_facts(facts)
+    known_names = [name for name in with_open_fact if name in METRICS]
+    offered = dict.fromkeys([*offered_columns(frame), *_graded(frame, facts), *known_names])
+    taken = set(used)
+    codes = {}
+    for name in offered:
+        if name in taken or is_operation(name):
+            continue
+        fact = with_open_fact.get(name)
+        codes[name] = "declared" if fact is None else str(fact["fact"])
+    return codes
 
 
 def _graded(frame: pd.DataFrame, facts: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the columns of grades that are no plain numbers; a verdict on the whole answer sums up the scores."""
-    names = dict.fromkeys(fact["metric"] for fact in facts if fact["metric"] in frame)
-    return [
-        name
-        for name in names
-        if (not is_number(frame[name]) or pd.api.types.is_bool_dtype(frame[name]))
-        and not name_is_verdict(name)
-        and not why_no_candidate(name, pd.Series([0.0]))
-    ]
+    graded = []
+    for name in dict.fromkeys(fact["metric"] for fact in facts if fact["metric"] in frame):
+        cells = frame[name]
+        if is_number(cells) and not pd.api.types.is_bool_dtype(cells):
+            continue
+        # By the name alone, as if its cells were numbers.
+        if not name_is_verdict(name) and not why_no_candidate(name, pd.Series([0.0])):
+            graded.append(name)
+    return graded
 
 
 def offered_columns(frame: pd.DataFrame) -> list[str]:

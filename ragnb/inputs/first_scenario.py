@@ -66,23 +66,25 @@ def _gates(
 
     Without any threshold that a run shows all of them are comments.
     """
-    open_ones = {choice["name"] for choice in choices}
+    to_choose = {choice["name"] for choice in choices}
     known = metrics[metrics["better"].isin(["higher", "lower"])]
-    made = [_gate(row) for row in known.to_dict("records") if row["metric"] not in open_ones]
-    shown = [_line(gate) for gate, is_shown in made if is_shown]
-    offered = [_line(gate) for gate, is_shown in made if not is_shown]
+    shown = []
+    offered = []
+    for row in known.to_dict("records"):
+        if row["metric"] in to_choose:
+            continue
+        gate, is_shown = _gate(row)
+        (shown if is_shown else offered).append(_line(gate))
     if shown:
-        return [
-            *_comment(say("card.offer.gates_shown")),
-            "gates:",
-            *shown,
-            *(f"# {line}" for line in offered),
-        ]
-    offered = offered or [_line(Gate("quality", "faithfulness", ">=", _SHARE))]
+        commented = [f"# {line}" for line in offered]
+        return [*_comment(say("card.offer.gates_shown")), "gates:", *shown, *commented]
+    if not offered:
+        offered = [_line(Gate("quality", "faithfulness", ">=", _SHARE))]
     return [f"# {line}" for line in (say("card.offer.gates"), "gates:", *offered)]
 
 
 def _line(gate: Gate) -> str:
+    """Return a gate as a line of YAML."""
     row = {"name": gate.name, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold}
     return f"- {flow(row)}"
 
@@ -94,13 +96,13 @@ def _gate(row: Mapping[Any, Any]) -> tuple[Gate, bool]:
     high = float(row["high"])
     metric = Metric(name, low, high, row["better"], role="quality")
     known = METRICS.get(name)
-    same = known is not None and (known.scale, known.better) == (metric.scale, metric.better)
-    if same and known is not None:
+    threshold = None
+    # The thresholds of the rules are of the scale that METRICS gives the metric.
+    if known is not None and (known.scale, known.better) == (metric.scale, metric.better):
         threshold = warning_bars(RULES, [known]).get(name)
-    else:
-        threshold = None
     is_shown = threshold is not None
     if threshold is None:
         share = _SHARE if metric.better == "higher" else 1 - _SHARE
         threshold = round(low + share * (high - low), 6)
-    return Gate(name, name, ">=" if metric.better == "higher" else "<=", threshold), is_shown
+    op = ">=" if metric.better == "higher" else "<="
+    return Gate(name, name, op, threshold), is_shown

@@ -57,58 +57,74 @@ def metrics_of(
     (latency, tokens, cost) that a gate names, also in ``p95(latency_s)``, come last; they need no declaration.
     """
     declared_here = scenario.declared
-    given = scenario.metrics
-    asked = {name: fact for name, fact in open_facts(facts).items() if name not in declared_here}
-    asked = {name: fact for name, fact in asked.items() if not is_operation(name)}
-    _refuse_open(scenario, asked)
-    columns = [name for name in column_names(frame) if name not in asked]
+    with_open_fact = {
+        name: fact
+        for name, fact in open_facts(facts).items()
+        if name not in declared_here and not is_operation(name)
+    }
+    _refuse_open(scenario, with_open_fact)
+    columns = [name for name in column_names(frame) if name not in with_open_fact]
     of_tool = {metric.name: metric for metric in metrics_of_tool(tools.values(), columns)}
+
+    given = scenario.metrics
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **declared_here} if name in columns)
     elif given is None:
         given = tuple(of_tool.values()) or None
     elif all(isinstance(metric, Metric) and metric.family != RUBRIC for metric in given):
         # What is declared adds to what the table has, as it adds to METRICS; names select.
-        given = (*(metric for name, metric in of_tool.items() if name not in declared_here), *given)
+        others = [metric for name, metric in of_tool.items() if name not in declared_here]
+        given = (*others, *given)
     _need_columns_of(scenario, given or (), columns)
-    declared = of_tool | declared_here
-    metrics = list(
-        resolve_metrics(
-            given and [declared.get(m, m) if isinstance(m, str) else m for m in given], columns
+    resolved = given
+    if given:
+        declared = of_tool | declared_here
+        resolved = tuple(
+            declared.get(item, item) if isinstance(item, str) else item for item in given
         )
-    )
+    metrics = list(resolve_metrics(resolved, columns))
 
     there = {metric.name for metric in metrics}
     metrics += [METRICS[name] for name in RATES if name in columns and name not in there]
     if not metrics:
-        raise RagnbError(_nothing_to_average(head_of(frame), asked))
+        raise RagnbError(_nothing_to_average(head_of(frame), with_open_fact))
 
     there |= {metric.name for metric in metrics}
-    ranked = [known_metric(name) for name in scenario.named_metrics if rank_measure(name)]
-    metrics += [one for one in ranked if one and one.name in columns and one.name not in there]
-
-    asked_of = (gate.metric for gate in scenario.gates or ())
-    columns_asked = (quantile_of(name) or (None, name) for name in asked_of)
-    gated = dict.fromkeys(column for _, column in columns_asked)
-    measured = [name for name in gated if name in columns and name not in there]
-    metrics += [declared_here.get(name, Metric(name)) for name in measured if is_operation(name)]
+    for name in scenario.named_metrics:
+        ranked = known_metric(name) if rank_measure(name) else None
+        if ranked and ranked.name in columns and ranked.name not in there:
+            metrics.append(ranked)
+    for name in _gated_columns(scenario):
+        if name in columns and name not in there and is_operation(name):
+            metrics.append(declared_here.get(name, Metric(name)))
     return metrics
+
+
+def _gated_columns(scenario: Scenario) -> list[str]:
+    """Return the columns that gates name, each once; ``p95(latency_s)`` is of latency_s."""
+    names = []
+    for gate in scenario.gates or ():
+        quantile = quantile_of(gate.metric)
+        names.append(gate.metric if quantile is None else quantile[1])
+    return list(dict.fromkeys(names))
 
 
 def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns: list[str]) -> None:
     """Refuse a metric that the file of a scenario names and the table does not have, with its line."""
     for item in given:
         name = item if isinstance(item, str) else item.name
-        if name not in columns and (where := metric_place(scenario, name)):
+        if name in columns:
+            continue
+        where = metric_place(scenario, name)
+        if where:
             near = did_you_mean(name, [column for column in columns if "__" not in column])
-            reason = f"{name!r} is no column of the table; {near}"
-            raise RagnbError(f"{where}{reason}")
+            raise RagnbError(f"{where}{name!r} is no column of the table; {near}")
 
 
 def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a metric that a scenario names and of which a fact is open."""
-    listed = scenario.metrics or ()
-    named = [("metrics", item) for item in listed if isinstance(item, str)]
+    # The keys of a scenario that name metrics, with each name; a metric that is declared has no open fact.
+    named = [("metrics", item) for item in scenario.metrics or () if isinstance(item, str)]
     named += [("gates", gate.metric) for gate in scenario.gates or ()]
     named += [("metric_weights", name) for name in scenario.metric_weights or ()]
     for key, name in named:
@@ -144,7 +160,7 @@ def _nothing_to_average(
     frame: pd.DataFrame, asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> str:
     """Return the error for a table without a known metric; `asked` are the metrics with an open fact."""
-    if looks_like_ratings([str(c) for c in frame.columns]):
+    if looks_like_ratings([str(name) for name in frame.columns]):
         return (
             f"these are ratings (columns: {listing(frame.columns)}), which validate a judge: run "
             "ragnb calibrate on the file, or name it as ratings: in a scenario"
@@ -157,8 +173,8 @@ def _nothing_to_average(
             return f"no column is a metric yet: {name!r}: {open_sentence(fact)}"
     step = "score it first"
     if numbers:
-        named = direction_of_name(numbers[0])
-        better = "…" if named is None or named.open else named.better
-        end = "" if better == "higher" else f", better={better!r}"
-        step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high{end})]"
+        direction = direction_of_name(numbers[0])
+        better = "…" if direction is None or direction.open else direction.better
+        option = "" if better == "higher" else f", better={better!r}"
+        step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high{option})]"
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"

@@ -36,9 +36,10 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
     """
     overrides, gold = gold_in_memory(overrides)
     scenario, frame = _opened(source, overrides, has_gold=gold is not None)
-    alone = not isinstance(source, Scenario) and scenario.path is None
-    alone = alone and scenario.gold is None and gold is None
-    path = scenario.scores if alone else None
+    # A file or a frame without a scenario file and without gold: what it is, its contents have to say.
+    is_alone = not isinstance(source, Scenario) and scenario.path is None
+    is_alone = is_alone and scenario.gold is None and gold is None
+    path = scenario.scores if is_alone else None
     card = None
     if path is not None and _begins_as_log(path, scenario):
         # Else a long log is read once more, to find that it holds no scores.
@@ -50,21 +51,29 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
         return read_scenario(scenario, frame, gold=gold)
     except RagnbError as error:
         # A query is not collected unasked.
-        query = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
-        if not alone or query or (frame is None and path is None):
+        is_query = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
+        if not is_alone or is_query or (frame is None and path is None):
             raise
         try:
             card = card or _card_of(path or frame, scenario)
         except _UNREADABLE:
             raise error from None
-        said = remembered(frame).role == "traces"
-        if card.kind == "cases" and "answer" in card.columns.values() and not said:
-            asked = open_role(str(path) if path else None, [*card.columns])
-            raise RagnbError(f"{asked}\n\n{card}" if path else str(asked)) from None
-        if _is_log(card, scenario, said=said):
+        read_as_traces = remembered(frame).role == "traces"
+        has_answers = "answer" in card.columns.values()
+        if card.kind == "cases" and has_answers and not read_as_traces:
+            question = open_role(str(path) if path else None, [*card.columns])
+            raise _with_card(question, card, path) from None
+        if _is_log(card, scenario, said=read_as_traces):
             of_log = scenario_of(path, overrides, "traces") if path else scenario
             return read_scenario(of_log, frame, log=True)
-        raise RagnbError(f"{error}\n\n{card}" if path else str(error)) from None
+        raise _with_card(error, card, path) from None
+
+
+def _with_card(error: Exception, card: FileCard, path: Path | None) -> RagnbError:
+    """Return an error with the card of the file behind it; the card of a frame has no line that reads it."""
+    if path is None:
+        return RagnbError(str(error))
+    return RagnbError(f"{error}\n\n{card}")
 
 
 def _card_of(source: Any, scenario: Scenario) -> FileCard:
@@ -139,7 +148,8 @@ def _opened(
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):
-        return scenario_of(Path(source), overrides, "traces" if has_gold else ""), None
+        role = "traces" if has_gold else ""
+        return scenario_of(Path(source), overrides, role), None
     return Scenario.without_files().replace(**overrides), source
 
 
@@ -147,5 +157,6 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
     """Return the scenario of a YAML file; for any other file, one with it as scores or (with gold) as traces."""
     if path.suffix.lower() in (".yaml", ".yml"):
         return load_scenario(path).replace(**overrides)
-    role = role or ("scores" if overrides.get("gold") is None else "traces")
+    if not role:
+        role = "scores" if overrides.get("gold") is None else "traces"
     return Scenario(**{role: path}).replace(**overrides)

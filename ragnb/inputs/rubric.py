@@ -20,9 +20,9 @@ def with_judged(scenario: Scenario, inputs: Inputs) -> Scenario:
     rubric = scenario.rubric or Rubric()
     metrics = scenario.metrics
     if metrics is not None:
-        named = {one if isinstance(one, str) else one.name for one in metrics}
+        named = {item if isinstance(item, str) else item.name for item in metrics}
         have = {str(name) for name in column_names(inputs.frame)}
-        dimensions = [one.name for one in rubric.dimensions]
+        dimensions = [dimension.name for dimension in rubric.dimensions]
         added = [name for name in dimensions if name in have and name not in named]
         metrics = (*metrics, *added)
     return scenario.replace(rubric=rubric, metrics=metrics)
@@ -45,17 +45,15 @@ def apart(scenario: Scenario, metrics: Sequence[Metric]) -> list[str]:
     """
     if scenario.rubric is None or scenario.rescale:
         return []
-    names = {one.name for one in scenario.rubric.dimensions}
+    names = {dimension.name for dimension in scenario.rubric.dimensions}
     dimensions = [metric for metric in metrics if metric.name in names]
-    others = [
-        metric
-        for metric in metrics
-        if metric.role == "quality"
-        and metric.name not in names
-        and scenario.metric_weights.get(metric.name, metric.weight) > 0
-    ]
-    scales = {metric.scale for metric in dimensions}
-    if not dimensions or not any(metric.scale not in scales for metric in others):
+    # The scales of the other metrics that enter the total.
+    other_scales = set()
+    for metric in metrics:
+        weight = scenario.metric_weights.get(metric.name, metric.weight)
+        if metric.role == "quality" and metric.name not in names and weight > 0:
+            other_scales.add(metric.scale)
+    if other_scales <= {metric.scale for metric in dimensions}:
         return []
     return [metric.name for metric in dimensions]
 

@@ -45,8 +45,10 @@ def not_scored_yet(
     if next(stage_tables(with_cases(scenario)), None) is not None:
         return None
     metrics = _planned(scenario)
-    names = _documents(scenario)
-    frame = pd.DataFrame({scenario.doc: names} if names.notna().any() else {}, index=names.index)
+    documents = _documents(scenario)
+    frame = pd.DataFrame(index=documents.index)
+    if documents.notna().any():
+        frame = pd.DataFrame({scenario.doc: documents})
     frame = frame.assign(**{metric.name: np.nan for metric in metrics})
     return scenario, Inputs(frame=frame, rows=len(frame)), metrics
 
@@ -58,10 +60,11 @@ def _planned(scenario: Scenario) -> list[Metric]:
 
     if scenario.metrics is not None:
         known = {**METRICS, **scenario.declared}
-        names = [one if isinstance(one, str) else one.name for one in scenario.metrics]
+        names = [item if isinstance(item, str) else item.name for item in scenario.metrics]
         return [known[name] for name in names if name in known]
     if scenario.rubric is not None:
         return list(scenario.rubric.metrics)
+    # Cases that are generated bring their gold along.
     has_gold = scenario.cases is None or gold.has_gold(cases_of(scenario))
     names = default_metrics(has_judge="judge" in scenario.llm_profiles, has_gold=has_gold)
     return [METRICS[name] for name in names if name in METRICS]

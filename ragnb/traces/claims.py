@@ -242,7 +242,7 @@ def _answers(frame: pd.DataFrame, corpus: Mapping[str, str]) -> Iterator[_Answer
         text = frame["answer"].iloc[row]
         if refused.iloc[row] or not isinstance(text, str):
             continue
-        gold = frame["gold_ids"].iloc[row] if "gold_ids" in frame else None
+        gold: Any = frame["gold_ids"].iloc[row] if "gold_ids" in frame else None
         form = frame["citations_form"].iloc[row]
         cited = frame["citations_predicted"].iloc[row]
         yield _Answer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from ragnb.polars import pl
 from ragnb.traces.columns import as_series
@@ -60,7 +61,7 @@ def inline_citations(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return ``row, form, id, known`` of every inline citation, and the rows with numbers that are no places."""
     none = _no_mentions()
-    ids_of_gold = [] if known is None else known.drop_nulls().unique()
+    ids_of_gold: Any = [] if known is None else known.drop_nulls().unique()
     anywhere = pl.DataFrame({"id": ids_of_gold}).cast(pl.String)
     if not len(rows) or not (len(ids) or len(anywhere)):
         return none, none

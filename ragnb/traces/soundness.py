@@ -138,9 +138,9 @@ def check_gold(
     if previous is not None:
         before = keys_of(as_pandas(canonical(previous, reader="read_gold")))
         findings += _changed(keys, before)
-    rows = []
+    table = []
     for finding, fine, found in findings:
-        rows.append(
+        table.append(
             {
                 "finding": finding,
                 "n": len(found),
@@ -149,7 +149,7 @@ def check_gold(
                 "text": say(f"gold.{finding}", n=len(found)),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(table)
 
 
 def _changed(keys: pl.DataFrame, before: pl.DataFrame) -> list[_Finding]:
