@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -74,7 +74,10 @@ def _gates(
         if row["metric"] in to_choose:
             continue
         gate, is_shown = _gate(row)
-        (shown if is_shown else offered).append(_line(gate))
+        if is_shown:
+            shown.append(_line(gate))
+        else:
+            offered.append(_line(gate))
     if shown:
         commented = [f"# {line}" for line in offered]
         return [*_comment(say("card.offer.gates_shown")), "gates:", *shown, *commented]
@@ -104,5 +107,5 @@ def _gate(row: Mapping[Any, Any]) -> tuple[Gate, bool]:
     if threshold is None:
         share = _SHARE if metric.better == "higher" else 1 - _SHARE
         threshold = round(low + share * (high - low), 6)
-    op = ">=" if metric.better == "higher" else "<="
+    op: Literal[">=", "<="] = ">=" if metric.better == "higher" else "<="
     return Gate(name, name, op, threshold), is_shown
