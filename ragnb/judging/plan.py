@@ -261,8 +261,9 @@ class Plan:
         rows = np.argsort(turns, kind="stable")
         looks = range(0)
         if settled:
-            # After a fifth, rounded up, and then after each tenth.
-            looks = range(max(FEWEST, -(-n_questions // 5)), n_questions, -(-n_questions // 10))
+            # After a fifth, rounded up, and then after each tenth; there may be no question that needs a call.
+            first = max(FEWEST, -(-n_questions // 5))
+            looks = range(first, n_questions, max(-(-n_questions // 10), 1))
         start = -1  # the turn of what needs no call, which is the first round
         for end in [0, *looks, n_questions]:
             if settled and 0 < start < end and settled(turns < start):

@@ -401,14 +401,27 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
     if isinstance(value.get("eval"), dict) and isinstance(value.get("samples"), list):
         return of_inspect(value, value["samples"], report)
     damaged = list[_DamagedList]()
-    records = _records_in(document, _without_damage(value, damaged), report)
+    whole = _without_damage(value, damaged)
+    records = _records_in(document, whole, report)
     if records is None:
         return _columns_by_section(value) or value
     # Records are found in lists without damage; `_records_only` counts it in the list as it was given.
     for one in damaged:
         if one.records is records:
             return one.given
-    return records
+    if any(records is cells for cells in _lists_in(whole)):
+        return records
+    # Of several lists made one: what is damaged in any of them comes behind their records.
+    return [*records, *(row for one in damaged for row in one.given if not isinstance(row, dict))]
+
+
+def _lists_in(value: dict[str, Any]) -> Iterator[list[Any]]:
+    """Yield the lists of an object and of the objects in it."""
+    for cell in value.values():
+        if isinstance(cell, list):
+            yield cell
+        elif isinstance(cell, dict):
+            yield from _lists_in(cell)
 
 
 def _records_only(

@@ -235,7 +235,8 @@ def run_cells(
 def _most_at_once(cells: Sequence[Cell], clients: Sequence[Client], concurrency: int | None) -> int:
     """Return how many cells may be under way at a time."""
     most = concurrency or max((client.concurrency for client in clients), default=8)
-    calls_of_a_cell = max((cell.calls for cell in cells), default=1)
+    # A cell that needs no call, such as one that is computed, takes no room.
+    calls_of_a_cell = max([1, *(cell.calls for cell in cells)])
     # No more cells at a time than a budget of calls has room for, so that it is spent on whole ones.
     for client in clients:
         if client.budget.max_calls:

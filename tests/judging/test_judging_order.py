@@ -272,6 +272,12 @@ def test_failed_judgements_are_no_scores_and_many_of_them_keep_the_run_going(ser
     assert "missing" not in set(judged_by(server, cases, stop_when=[GOOD])["accuracy__status"])
 
 
+def test_a_run_in_which_no_question_needs_a_call_may_have_gates_to_stop_at(server):
+    table = judged_by(server, [{"question": "Who?", "answer": None}], stop_when=[GOOD])
+    assert table["accuracy__status"].tolist() == ["not_applicable"]
+    assert not server.log
+
+
 def test_questions_without_an_answer_need_no_call_and_do_not_count(server):
     cases = [*cases_of(60, good=1), *cases_of(300, answer=None)]
     for n, case in enumerate(cases):

@@ -284,3 +284,31 @@ def test_a_damaged_footer_of_a_parquet_has_no_size(tmp_path):
         found = unpacked_bytes(whole[:place] + b"\xff" + whole[place + 1 :])
         assert found is None or isinstance(found, int)
         assert unpacked_bytes(whole[:place]) is None
+
+
+_RECORDS = [{"id": i, "question": f"q{i}", "answer": "a", "faithfulness": 0.5} for i in range(9)]
+_FAILURES = [{"id": i, "question": f"q{i}", "answer": "", "error": "timeout"} for i in (9, 10)]
+_OF_METRIC = [{"id": i, "question": f"q{i}", "score": 0.5} for i in range(9)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"results": [*_RECORDS, "cut"]},
+        {"results": [*_RECORDS, "cut"], "failed": _FAILURES},
+        {"results": _RECORDS, "failed": [*_FAILURES, "cut"]},
+        {"results": [*_RECORDS, None, 7], "failed": [*_FAILURES, "cut"]},
+        {"old": [*_RECORDS, "cut"], "new": _RECORDS},
+        {"faithfulness": [*_OF_METRIC, "cut"], "answer_relevancy": _OF_METRIC},
+    ],
+    ids=["one", "beside_failures", "in_failures", "in_both", "systems", "metrics"],
+)
+def test_damage_counts_in_whichever_of_several_lists_it_stands(tmp_path, content):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(content))
+    items = [item for cells in content.values() for item in cells]
+    damaged = sum(not isinstance(item, dict) for item in items)
+    lines = read_scores(path).attrs["lossy"]
+    assert sum(line["n"] for line in lines if line["what"] == "bad_line") == damaged
+    with pytest.raises(RagnbError, match="expected an object"):
+        read_scores(path, strict=True)

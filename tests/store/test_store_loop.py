@@ -484,6 +484,17 @@ def steps(client, n, **parameters):
     return work
 
 
+def test_cells_that_need_no_call_run_within_a_budget_of_calls(llm_server, store):
+    async def computed(cell):
+        return Outcome.of(cell.inputs["text"])
+
+    run = run_cells(
+        cells_of(6, calls=0), computed, store, clients=[client_of(llm_server, max_calls=10)]
+    )
+    assert run.counts["ok"] == 6
+    assert not llm_server.log
+
+
 @stops
 @pytest.mark.parametrize("parameters", [{}, {"temperature": 0}])
 def test_a_cell_of_several_calls_resumes_at_its_first_missing_one(llm_server, tmp_path, parameters):
