@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,9 @@ from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Te
 from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.schema import TOTAL, kind_of_operation, records, unit_of
 from ragnb.texts import counted
+
+_LOSSES = ("worse", "worse_within")
+_LONGEST_NAME = 40  # characters of a system's name in the head of a column
 
 
 def compare_view(
@@ -69,125 +72,150 @@ def compare_view(
         Where the scenario names an ``anchor:``, the table has the rows against it too, with its own ``baseline``.
     """
     run = run_of(new, system=system, settings=settings)
-    for name in metrics:
-        need_known("metric", name, [metric.name for metric in run.metrics])
     if metrics:
-        run = replace(
-            run, metrics=tuple(metric for metric in run.metrics if metric.name in metrics)
-        )
+        run = _with_metrics(run, metrics)
     other, pairs = paired_runs(run, baseline, settings=settings, by=by, **how)
     scenario = run.scenario
-    notes = changes(run, other, pairs)
     pairs = with_ratings(pairs, scenario)
-    if not by and documents and (pairs[0].unit == "document" or pairs[0].complete):
+    has_documents = pairs[0].unit == "document" or pairs[0].complete
+    if not by and documents and has_documents:
         by = scenario.doc
     table = compared(pairs, scenario, margin=margin, primary=primary)
     if by is None:
         slices = None
     else:
         slices = compared(pairs, scenario, by=by, margin=margin, primary=primary)
+    operations = operations_beside(run, other, pairs, settings=settings, **how)
     say = texts.load(scenario.lang)
-    names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
-    changed = {one.candidate: one.new_references for one in pairs}
-    took = operations_beside(run, other, pairs, settings=settings, **how)
-    head = {
-        headline(row, say)
-        + _other_losses(table, row, say)
-        + operations_line(took, row["candidate"], say)
-        + _references(changed[row["candidate"]], say): row["outcome"]
-        for row in records(table[table["primary"]])
-    }
+    head = _first_lines(table, operations, pairs, say)
     shown = [(say("compare.metrics"), difference_table(without_operations(table), scenario.lang))]
     if slices is not None:
-        for metric, rows in (slices[slices["primary"]] if head else slices).groupby(
-            "metric", sort=False
-        ):
-            shown.append(
-                (
-                    say("compare.by", by=by, metric=metric),
-                    difference_table(rows, scenario.lang, by=by),
-                )
-            )
-    if len(took):
-        shown.append((say("compare.operations"), operations_table(took, scenario.lang)))
-    notes_of_table = [*comparison_notes(table, say)]
-    anchored = _beside_anchor(run, baseline, settings, how)
-    if anchored is not None:
+        shown += _tables_of_slices(slices, by, scenario.lang)
+    if len(operations):
+        shown.append((say("compare.operations"), operations_table(operations, scenario.lang)))
+    notes = _notes_on_changes(run, other, pairs)
+    notes += comparison_notes(table, say)
+    pairs_with_anchor = _pairs_with_anchor(run, baseline, settings, how)
+    if pairs_with_anchor is not None:
         accepted = compared(
-            with_ratings(anchored, scenario), scenario, margin=margin, primary=primary
+            with_ratings(pairs_with_anchor, scenario), scenario, margin=margin, primary=primary
         )
-        for row in records(accepted[accepted["primary"]]):
-            line = headline(row, say) + _other_losses(accepted, row, say)
-            head[say("compare.anchor", head=line)] = row["outcome"]
-        base = anchored[0].baseline
-        shown.append(
-            (say("compare.beside_anchor", base=base), difference_table(accepted, scenario.lang))
-        )
-        notes_of_table += (
-            say("compare.anchor", head=text) for text in comparison_notes(accepted, say)
-        )
+        head |= _first_lines_of_anchor(accepted, say)
+        heading = say("compare.beside_anchor", base=pairs_with_anchor[0].baseline)
+        shown.append((heading, difference_table(accepted, scenario.lang)))
+        for note in comparison_notes(accepted, say):
+            notes.append(say("compare.anchor", head=note))
         table = pd.concat([table, accepted], ignore_index=True)
-    said = []
-    for row in notes:
-        about = row["about"] if len(pairs) > 1 else ""
-        said.append(f"{about}: {row['text']}" if about else row["text"])
-    title = say("compare.title", **names)
-    view = View(scenario.lang, title, head, shown, [*said, *notes_of_table], took)
+    candidates = ", ".join(one.candidate for one in pairs)
+    title = say("compare.title", new=candidates, base=pairs[0].baseline)
+    view = View(scenario.lang, title, head, shown, notes, operations)
     return view, table, slices
 
 
-def _beside_anchor(
+def _with_metrics(run: Run, names: Sequence[str]) -> Run:
+    """Return a run with some of its metrics, in the order of the run."""
+    for name in names:
+        need_known("metric", name, [metric.name for metric in run.metrics])
+    return replace(run, metrics=tuple(metric for metric in run.metrics if metric.name in names))
+
+
+def _first_lines(
+    table: pd.DataFrame, operations: pd.DataFrame, pairs: Sequence[Pairs], say: Any
+) -> dict[str, str]:
+    """Return the first line of each candidate, with its outcome; none where no metric decides."""
+    changed_references = {one.candidate: one.new_references for one in pairs}
+    lines = {}
+    for row in records(table[table["primary"]]):
+        line = headline(row, say)
+        line += _other_losses(table, row, say)
+        line += operations_line(operations, row["candidate"], say)
+        line += _references(changed_references[row["candidate"]], say)
+        lines[line] = row["outcome"]
+    return lines
+
+
+def _tables_of_slices(
+    slices: pd.DataFrame, by: str | None, lang: str
+) -> Iterator[tuple[str, Table]]:
+    """Yield a table with its heading for the metric that decides; for every metric where none does."""
+    say = texts.load(lang)
+    if slices["primary"].any():
+        slices = slices[slices["primary"]]
+    for metric, rows in slices.groupby("metric", sort=False):
+        yield say("compare.by", by=by, metric=metric), difference_table(rows, lang, by=by)
+
+
+def _notes_on_changes(run: Run, other: Run, pairs: Sequence[Pairs]) -> list[str]:
+    """Return what else changed between two runs; of several candidates each note names its own."""
+    notes = []
+    for row in changes(run, other, pairs):
+        # A change of the judge is about no candidate.
+        if len(pairs) > 1 and row["about"]:
+            notes.append(f"{row['about']}: {row['text']}")
+        else:
+            notes.append(row["text"])
+    return notes
+
+
+def _pairs_with_anchor(
     run: Run, baseline: Any, settings: Mapping[str, Any] | None, how: Mapping[str, Any]
 ) -> list[Pairs] | None:
     """Pair a run with the accepted one, None where there is none or it is what the run is compared with anyway."""
     other = run.scenario.baseline if baseline is None else baseline
     anchor = anchor_beside(run.scenario, other)
+    # Without any baseline `paired_runs` has fallen back on the anchor: the first table is that comparison.
     if anchor is None or other is None:
         return None
     return paired_runs(run, anchor, settings=settings, **how)[1]
+
+
+def _first_lines_of_anchor(accepted: pd.DataFrame, say: Any) -> dict[str, str]:
+    """Return the first line of each candidate beside the accepted run, with its outcome."""
+    lines = {}
+    for row in records(accepted[accepted["primary"]]):
+        line = headline(row, say) + _other_losses(accepted, row, say)
+        lines[say("compare.anchor", head=line)] = row["outcome"]
+    return lines
 
 
 def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit = row["cluster_unit"]
     common = counted(say, "compare.common", count(row["n_common"]))
+    # Where every question is its own cluster, their number is told already.
     if unit != "row":
         common += counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["n_lost"]:
         common += say("compare.lost", lost=count(row["n_lost"]), n=count(scored_questions(row)))
     if row.get("people") in BY_PEOPLE:
         common += say("compare.beside_people", words=judge_and_people(row, say))
-    words = {
-        "new": row["candidate"],
-        "base": row["baseline"],
-        "metric": row["metric"],
-        "common": common,
-    }
-    return str(
-        say(
-            "compare.head",
-            outcome=outcome_word(row, say),
-            value=difference(row, say),
-            **words,
-        )
+    line = say(
+        "compare.head",
+        outcome=outcome_word(row, say),
+        value=difference(row, say),
+        new=row["candidate"],
+        base=row["baseline"],
+        metric=row["metric"],
+        common=common,
     )
+    return str(line)
 
 
 def _other_losses(table: pd.DataFrame, decisive: Mapping[Any, Any], say: Any) -> str:
     """Return which other metrics of the candidate are conclusively worse, for the end of its first line."""
-    if decisive["outcome"] in ("worse", "worse_within"):
+    # The line says already that the candidate is worse.
+    if decisive["outcome"] in _LOSSES:
         return ""
     others = table[(table["candidate"] == decisive["candidate"]) & ~table["primary"]]
-    lost = [row for row in records(others) if row["outcome"] in ("worse", "worse_within")]
-    lost = [row for row in lost if row["role"] != "operation"]
-    listed = (
-        f"{row['metric']} {difference(row, say)} ({say('compared.' + row['outcome'])})"
-        for row in lost
-        if row["metric"] != TOTAL
-    )
-    metrics = ", ".join(listed)
-    if metrics:
-        return str(say("compare.but_worse", metrics=metrics))
+    losses = []
+    for row in records(others):
+        # What the answers took has its own part of the line, see `operations_line`.
+        if row["outcome"] not in _LOSSES or row["role"] == "operation" or row["metric"] == TOTAL:
+            continue
+        outcome = say(f"compared.{row['outcome']}")
+        losses.append(f"{row['metric']} {difference(row, say)} ({outcome})")
+    if losses:
+        return str(say("compare.but_worse", metrics=", ".join(losses)))
     return ""
 
 
@@ -215,66 +243,117 @@ def difference_table(
     say = texts.load(lang)
     table = table.sort_values("primary", ascending=False, kind="stable")
     several = table["candidate"].nunique() > 1
-    level = f"{100 * table['level'].iloc[0]:g} %"
-    width = (table["range_high"] - table["range_low"]).replace(np.inf, np.nan)
-    shares = table[["value", "low", "high"]].div(width, axis=0)
-    widest = shares.abs().max().max()
-    margins = table["margin"] / width
-    rows = []
     # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
     alone = by is not None and table["p"].isna().all()
     adjusted = "p_holm" if by is None else "p_bh"
-    for row, (value, low, high), margin in zip(
-        records(table), shares.to_numpy(float), margins, strict=True
-    ):
+    rows = []
+    for row, drawn in zip(records(table), _shares_of_range(table), strict=True):
         shown = name(row["metric"]) if by is None else str(row[by])
         text = difference(row, say)
         write = percent if row["role"] == "rate" else number
-        drawn = tuple[Estimate, ...]()
-        if widest and not np.isnan(value):
-            shaded = None if np.isnan(margin) else (-margin, margin)
-            label = f"{shown}: {text}"
-            drawn = (
-                Estimate(
-                    "", "", value, low, high, (-widest, widest), (("0", 0.0),), shaded, text=label
-                ),
-            )
-        excluded = [Small(say("compare.excluded", n=count(row["n_left_out"])))] * bool(
-            row["n_left_out"]
-        )
-        tested = p_value(row["p" if pd.isna(row[adjusted]) else adjusted])
+        questions: tuple[Any, ...] = (count(row["n_common"]),)
+        if row["n_left_out"]:
+            questions += (Small(say("compare.excluded", n=count(row["n_left_out"]))),)
+        # The metric that decides and the total are not among those that Holm's correction is over.
+        if pd.isna(row[adjusted]):
+            p = row["p"]
+        else:
+            p = row[adjusted]
+        if alone:
+            last = difference(row, say, "{}_without")
+        else:
+            last = p_value(p)
         rows.append(
             (
                 (row["candidate"], Small(shown)) if several else shown,
                 write(row["baseline_mean"]),
                 write(row["candidate_mean"]),
-                (text, *drawn),
+                (text, *_picture(drawn, f"{shown}: {text}")),
                 outcome_mark(row, say),
                 f"{row['wins']} / {row['ties']} / {row['losses']}",
-                (count(row["n_common"]), *excluded),
-                difference(row, say, "{}_without") if alone else tested,
+                questions,
+                last,
             )
         )
-    if several:
-        side = say("compare.candidate_mean")
-    else:
-        side = table["candidate"].iloc[0]
     if alone:
-        last = "without"
+        key_of_last = "without"
     elif by is None:
-        last = "p"
+        key_of_last = "p"
     else:
-        last = "p_bh"
-    numbers = [table["baseline"].iloc[0], side, say("compare.difference", level=level)]
+        key_of_last = "p_bh"
+    level = _level_of(table)
+    # A ">" sets the numbers of a column to the right.
     heads = [
         say("column.metric") if by is None else by,
-        *(f">{one_line(head, 40)}" for head in numbers),
-    ]
-    heads += [
+        f">{one_line(table['baseline'].iloc[0], _LONGEST_NAME)}",
+        f">{one_line(_head_of_candidates(table, say), _LONGEST_NAME)}",
+        f">{one_line(say('compare.difference', level=level), _LONGEST_NAME)}",
         say("column.outcome"),
-        *(">" + say(f"compare.{key}", level=level) for key in ("wins", "n", last)),
+        f">{say('compare.wins')}",
+        f">{say('compare.n')}",
+        f">{say(f'compare.{key_of_last}', level=level)}",
     ]
     return Table(tuple(heads), tuple(rows), cards=True)
+
+
+class _Shares(NamedTuple):
+    """A difference with its interval and margin as shares of its metric's range, nan where that has no end.
+
+    `widest` is the largest of all rows of a table, so that all are drawn on one scale.
+    """
+
+    value: float
+    low: float
+    high: float
+    margin: float
+    widest: float
+
+
+def _shares_of_range(table: pd.DataFrame) -> list[_Shares]:
+    """Return the differences of a table on the scale that they are drawn on."""
+    width = (table["range_high"] - table["range_low"]).replace(np.inf, np.nan)
+    shares = table[["value", "low", "high"]].div(width, axis=0)
+    widest = shares.abs().max().max()
+    margins = table["margin"] / width
+    return [
+        _Shares(value, low, high, margin, widest)
+        for (value, low, high), margin in zip(shares.to_numpy(float), margins, strict=True)
+    ]
+
+
+def _picture(drawn: _Shares, text: str) -> tuple[Estimate, ...]:
+    """Return the picture of a difference, 0 in its middle; none where it has no place on the scale."""
+    # Where all differences are exactly 0 the scale has no length.
+    if not drawn.widest or np.isnan(drawn.value):
+        return ()
+    if np.isnan(drawn.margin):
+        shaded = None
+    else:
+        shaded = (-drawn.margin, drawn.margin)
+    picture = Estimate(
+        written="",
+        interval="",
+        value=drawn.value,
+        low=drawn.low,
+        high=drawn.high,
+        span=(-drawn.widest, drawn.widest),
+        thresholds=(("0", 0.0),),
+        shaded=shaded,
+        text=text,
+    )
+    return (picture,)
+
+
+def _level_of(table: pd.DataFrame) -> str:
+    """Write the confidence level of a table, ``95 %``."""
+    return f"{100 * table['level'].iloc[0]:g} %"
+
+
+def _head_of_candidates(table: pd.DataFrame, say: Any) -> str:
+    """Return what heads the numbers of the candidates: the name of one; several are named in their rows."""
+    if table["candidate"].nunique() > 1:
+        return str(say("compare.candidate_mean"))
+    return str(table["candidate"].iloc[0])
 
 
 def without_operations(table: pd.DataFrame) -> pd.DataFrame:
@@ -287,12 +366,9 @@ def without_operations(table: pd.DataFrame) -> pd.DataFrame:
 
 def operations_line(table: pd.DataFrame, candidate: str, say: Any) -> str:
     """Return what the answers of a candidate took beside the baseline, for the end of its first line."""
-    if len(table):
-        said = [_took(row, say) for row in said_of(table, candidate)]
-    else:
-        said = []
-    if said:
-        return str(say("compare.took", what=say("list.also").join(said)))
+    statements = [_took(row, say) for row in said_of(table, candidate)]
+    if statements:
+        return str(say("compare.took", what=say("list.also").join(statements)))
     return ""
 
 
@@ -306,6 +382,7 @@ def _took(row: Mapping[Any, Any], say: Any) -> str:
     name = row["metric"]
     if row["statistic"] != "mean":
         name = say(f"operations.{row['statistic']}_of", name=name)
+    # The word tells the direction, so sizes are without a sign; of a decrease that turns the interval around.
     if kind == "time" or pd.isna(row["change"]):
         ends = sorted([abs(row["low"]), abs(row["high"])])
         size = f"{amount(abs(row['value']))} {unit_of(row['metric'])}".rstrip()
@@ -313,7 +390,7 @@ def _took(row: Mapping[Any, Any], say: Any) -> str:
     else:
         ends = sorted([abs(row["change_low"]), abs(row["change_high"])])
         size = share_of(row["change"])
-        interval = "–".join(map(share_of, ends))
+        interval = "–".join(share_of(end) for end in ends)
     return str(say(f"compare.took_{kind}_{word}", name=name, size=size, ends=interval))
 
 
@@ -321,38 +398,42 @@ def operations_table(table: pd.DataFrame, lang: str) -> Table:
     """Return how what the answers took differs, a row a measure and statistic."""
     say = texts.load(lang)
     several = table["candidate"].nunique() > 1
-    level = f"{100 * table['level'].iloc[0]:g} %"
     rows = []
     for row in records(table):
-        name = (row["metric"], Small(say(f"operations.{row['statistic']}")))
-        between = ends_of(signed_amount(row["low"]), signed_amount(row["high"]), say)
-        relative = ""
-        if not pd.isna(row["change"]):
-            ends = percent_change(row["change_low"]), percent_change(row["change_high"])
-            relative = f"{percent_change(row['change'])} ({ends_of(*ends, say)})"
+        name: tuple[Any, ...] = (row["metric"], Small(say(f"operations.{row['statistic']}")))
+        if several:
+            name = (row["candidate"], *name)
+        interval = ends_of(signed_amount(row["low"]), signed_amount(row["high"]), say)
         cells = (
+            name,
             amount(row["baseline_value"]),
             amount(row["candidate_value"]),
-            (signed_amount(row["value"]), Small(between)),
-            relative,
+            (signed_amount(row["value"]), Small(interval)),
+            _relative_change(row, say),
             outcome_mark(row, say),
             count(row["n_common"]),
         )
-        rows.append(((row["candidate"], *name) if several else name, *cells))
-    if several:
-        side = say("compare.candidate_mean")
-    else:
-        side = table["candidate"].iloc[0]
+        rows.append(cells)
+    level = _level_of(table)
     heads = (
         say("operations.column"),
-        f">{one_line(table['baseline'].iloc[0], 40)}",
-        f">{one_line(side, 40)}",
+        f">{one_line(table['baseline'].iloc[0], _LONGEST_NAME)}",
+        f">{one_line(_head_of_candidates(table, say), _LONGEST_NAME)}",
         f">{say('compare.difference', level=level)}",
         f">{say('compare.relative', level=level)}",
         say("column.outcome"),
         f">{say('compare.n')}",
     )
     return Table(heads, tuple(rows), caption=say("compare.operations_caption"))
+
+
+def _relative_change(row: Mapping[Any, Any], say: Any) -> str:
+    """Write a relative change with its interval; empty where there is none, as of quantiles."""
+    if pd.isna(row["change"]):
+        return ""
+    low = percent_change(row["change_low"])
+    high = percent_change(row["change_high"])
+    return f"{percent_change(row['change'])} ({ends_of(low, high, say)})"
 
 
 @dataclass(frozen=True)
@@ -383,15 +464,17 @@ class View:
     def sections(self) -> list[Section]:
         """The first lines, each table, and last the notes."""
         say = texts.load(self.lang)
-        lines = tuple(Mark(TONES[one], text) for text, one in self.head.items()) or (
-            say("compare.no_word"),
+        lines: tuple[Any, ...] = tuple(
+            Mark(TONES[outcome], text) for text, outcome in self.head.items()
         )
+        if not lines:
+            lines = (say("compare.no_word"),)
         parts: list[tuple[str, Block]] = [(self.title, Text(lines, "lead")), *self.tables]
-        parts += [(say("compare.notes"), Text(tuple(self.notes), "list"))] * bool(self.notes)
-        named = enumerate(parts)
+        if self.notes:
+            parts.append((say("compare.notes"), Text(tuple(self.notes), "list")))
         return [
-            Section(f"part-{k}", one, one, blocks=(block,), lang=self.lang)
-            for k, (one, block) in named
+            Section(f"part-{place}", title, title, blocks=(block,), lang=self.lang)
+            for place, (title, block) in enumerate(parts)
         ]
 
     def markdown(self) -> str:
@@ -414,26 +497,37 @@ def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
     """
     say = texts.load(lang)
     several = changed["candidate"].nunique() > 1
-    word = {"change": lambda one: say(f"compared.{one}"), "value": signed}
+    heads = {}
     if several:
-        heads = {"candidate": say("column.candidate")}
-    else:
-        heads = {}
-    heads |= {
-        name: say(f"compare.{name}")
-        for name in ("question", "sample_id", "doc_name", "change", "value")
-    }
+        heads["candidate"] = say("column.candidate")
+    for name in ("question", "sample_id", "doc_name", "change", "value"):
+        heads[name] = say(f"compare.{name}")
     for side in ("candidate", "baseline"):
         if len(changed) and not several:
-            who = changed[side].iloc[0]
+            system = changed[side].iloc[0]
         else:
-            who = say(f"column.{side}")
+            system = say(f"column.{side}")
         for kind in ("answer", "mode"):
-            heads[f"{side}_{kind}"] = say(f"compare.{kind}_of", system=one_line(who, 40))
-            word[f"{side}_mode"] = lambda one: say(f"mode.{one}")
-    shown = {name: head for name, head in heads.items() if name in changed}
-    written = (changed[name].map(word.get(name, lambda one: one)) for name in shown)
-    table = Table(tuple(shown.values()), tuple(zip(*written, strict=True)))
-    block = table if len(changed) else Text((say("compare.no_change"),))
-    metric = changed["metric"].iloc[0] if len(changed) else ""
-    return Section("changed", say("compare.changed", metric=metric), blocks=(block,), lang=lang)
+            heads[f"{side}_{kind}"] = say(
+                f"compare.{kind}_of", system=one_line(system, _LONGEST_NAME)
+            )
+    heads = {name: head for name, head in heads.items() if name in changed}
+    if not len(changed):
+        block: Block = Text((say("compare.no_change"),))
+        return Section("changed", say("compare.changed", metric=""), blocks=(block,), lang=lang)
+    # All other columns are shown as they are.
+    writers: dict[str, Callable[[Any], Any]] = {
+        "change": lambda change: say(f"compared.{change}"),
+        "value": signed,
+        "candidate_mode": lambda mode: say(f"mode.{mode}"),
+        "baseline_mode": lambda mode: say(f"mode.{mode}"),
+    }
+    columns = []
+    for name in heads:
+        if name in writers:
+            columns.append(changed[name].map(writers[name]))
+        else:
+            columns.append(changed[name])
+    block = Table(tuple(heads.values()), tuple(zip(*columns, strict=True)))
+    title = say("compare.changed", metric=changed["metric"].iloc[0])
+    return Section("changed", title, blocks=(block,), lang=lang)
