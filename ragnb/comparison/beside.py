@@ -11,7 +11,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison.differences import compared, with_ratings
 from ragnb.comparison.operations import operations_beside
-from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.pairs import ABSENT, Pairs
 from ragnb.comparison.questions import question_changes
 from ragnb.comparison.source import Run, anchor_beside, judge_of, need_baseline, paired_runs
 from ragnb.errors import RagnbError
@@ -50,15 +50,17 @@ def beside_baseline(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Be
         return Beside(None, note_frame([]))
     run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
     need_baseline(str(scenario.baseline), run.systems)
-    table, notes, other, pairs = _beside(run, scenario.baseline)
+    table, notes, other, pairs = _comparison_with(run, scenario.baseline)
     if other is None:
         return Beside(None, notes)
     if len(pairs) == 1:
-        turned = question_changes(pairs[0], scenario)
+        questions = question_changes(pairs[0], scenario)
     else:
-        turned = None
-    took = operations_beside(run, other, pairs)
-    return Beside(table, notes, turned, took if len(took) else None)
+        questions = None
+    operations = operations_beside(run, other, pairs)
+    if len(operations):
+        return Beside(table, notes, questions, operations)
+    return Beside(table, notes, questions)
 
 
 def beside_anchor(
@@ -73,24 +75,36 @@ def beside_anchor(
     if anchor is None:
         return None, note_frame([])
     run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
-    table, notes, *_ = _beside(run, anchor)
+    table, notes, _, _ = _comparison_with(run, anchor)
     say = texts.load(scenario.lang)
     notes["text"] = [say("compare.anchor", head=text) for text in notes["text"]]
     return table, notes.assign(about="anchor")
 
 
-def _beside(
-    run: Run, base: Any
-) -> tuple[pd.DataFrame | None, pd.DataFrame, Run | None, list[Pairs]]:
-    """Return how a run differs from another, what changed, that run and the pairs; or a note why it cannot."""
+class _Comparison(NamedTuple):
+    """A run compared with another: the table, what else changed, that other run and the pairs of both.
+
+    Without a table and a run where the two cannot be compared; the one note then says why.
+    """
+
+    table: pd.DataFrame | None
+    notes: pd.DataFrame
+    other: Run | None
+    pairs: list[Pairs]
+
+
+def _comparison_with(run: Run, base: Any) -> _Comparison:
+    """Compare a run with another."""
     lang = run.scenario.lang
     try:
         other, pairs = paired_runs(run, base)
     except RagnbError as error:
-        text = texts.load(lang)("note.not_compared", reason=translated(str(error), lang))
-        return None, note_frame([note_row("not_compared", "", text)]), None, []
+        # The page of the run itself is still of use, so an unfit baseline does not stop it.
+        reason = translated(str(error), lang)
+        text = texts.load(lang)("note.not_compared", reason=reason)
+        return _Comparison(None, note_frame([note_row("not_compared", "", text)]), None, [])
     table = compared(with_ratings(pairs, run.scenario), run.scenario)
-    return table, note_frame(changes(run, other, pairs)), other, pairs
+    return _Comparison(table, note_frame(changes(run, other, pairs)), other, pairs)
 
 
 def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, str]]:
@@ -100,26 +114,28 @@ def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, 
     if run.judge and other.judge and run.judge != other.judge:
         yield note_row("judge_changed", "", say("note.judge_changed"))
     for pairs in every:
+        there: Flags = np.any(pairs.states < ABSENT, axis=2)  # (2, Q): who was asked what
+        n_common = int(there.all(axis=0).sum())
         if pairs.new_references:
-            n = int(np.any(pairs.states < 4, axis=2).all(axis=0).sum())
-            words = {"changed": count(pairs.new_references), "n": count(n)}
-            yield note_row(
-                "references_changed", pairs.candidate, say("note.references_changed", **words)
+            text = say(
+                "note.references_changed", changed=count(pairs.new_references), n=count(n_common)
             )
-        there: Flags = np.any(pairs.states < 4, axis=2)
-        only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
-        if any(only) or pairs.reworded:
-            counts = {
-                "new": count(only[0]),
-                "old": count(only[1]),
-                "reworded": count(pairs.reworded),
-            }
-            text = say("note.questions_changed", n=count(int(there.all(axis=0).sum())), **counts)
+            yield note_row("references_changed", pairs.candidate, text)
+        is_new, is_old = there
+        only_new = int((is_new & ~is_old).sum())
+        only_old = int((is_old & ~is_new).sum())
+        if only_new or only_old or pairs.reworded:
+            text = say(
+                "note.questions_changed",
+                n=count(n_common),
+                new=count(only_new),
+                old=count(only_old),
+                reworded=count(pairs.reworded),
+            )
             yield note_row("questions_changed", pairs.candidate, text)
-        new, old = (
-            set(pairs.labels.loc[side, doc].dropna()) if doc in pairs.labels else set()
-            for side in there
-        )
+        if doc not in pairs.labels:
+            continue
+        new, old = (set(pairs.labels.loc[side, doc].dropna()) for side in there)
         if new != old:
             text = say(
                 "note.documents_changed", new=count(len(new - old)), old=count(len(old - new))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.pairs import NOT_APPLICABLE, Pairs
 from ragnb.errors import need_known
 from ragnb.scenario import Scenario
 from ragnb.schema import TOTAL, Metric
@@ -49,9 +49,8 @@ class Column:
     @property
     def gain(self) -> Array:
         """Candidate − baseline of each question, above 0 where it is better."""
-        return np.asarray(
-            (self.scores[0] - self.scores[1]) * (1 if self.about["better"] == "higher" else -1)
-        )
+        sign = 1 if self.about["better"] == "higher" else -1
+        return np.asarray((self.scores[0] - self.scores[1]) * sign)
 
 
 def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
@@ -68,18 +67,12 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     noise = np.moveaxis(pairs.noise, -1, 0)
     states = np.moveaxis(pairs.states, -1, 0)
     there = ~np.isnan(scores)
-    both: Flags = np.all(there, axis=1, keepdims=True)
-    worst = np.array(
-        [metric.low if metric.better == "higher" else metric.high for metric in pairs.metrics]
-    )
-    worst[~np.isfinite(worst)] = np.nan
-    is_lost = there.any(axis=1, keepdims=True) & ~there & (states != 2).all(axis=1, keepdims=True)
-    filled = scores
-    if is_lost.any():
-        filled = np.where(is_lost, worst[:, None, None], scores)
-    weights, slopes, intercepts = (
-        part[:, None, None] for part in (total.weights, total.slopes, total.intercepts)
-    )
+    both: Flags = np.all(there, axis=1, keepdims=True)  # (K, 1, Q)
+    filled = _with_lost_at_worst(scores, states, _worst_scores(pairs.metrics))
+    # Of each metric, beside its questions on both sides: (K, 1, 1).
+    weights = total.weights[:, None, None]
+    slopes = total.slopes[:, None, None]
+    intercepts = total.intercepts[:, None, None]
 
     def weighed(scores: Array) -> Array:
         return np.asarray((scores * slopes + intercepts) * weights)
@@ -90,10 +83,13 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         with np.errstate(invalid="ignore"):  # 0/0 is nan
             return np.asarray(score / (present * weights).sum(axis=0))
 
+    # A weighted sum of independent means has the sum of their variances, each times its squared weight. Where a
+    # metric has no share its noise may be nan, and does not count.
     share = np.moveaxis(total.shares(both[:, 0].T), -1, 0)[:, None]
     noise_of_total = np.where(share > 0, noise * (share * slopes) ** 2, 0.0).sum(axis=0)
     parts_of_scores = weighed(scores)
     parts_of_filled = parts_of_scores
+    # Mostly nothing is lost: of many questions it is worth not to weigh them twice.
     if filled is not scores:
         parts_of_filled = weighed(filled)
     is_filled: Flags = np.all(~np.isnan(filled), axis=1, keepdims=True)
@@ -109,17 +105,40 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         # A metric that nobody rated enters the people's total as it was scored.
         is_rated: Flags = ~np.all(np.isnan(human), axis=(1, 2))
         of_people = np.where(is_rated[:, None, None], human, scores)
-        everyone: Flags = np.all(~np.isnan(of_people) | ~both, axis=0)
+        # A total of people needs a rating of each rated metric, on every question that the judge's total has it.
+        is_complete: Flags = np.all(~np.isnan(of_people) | ~both, axis=0)
         if (is_rated & (total.weights > 0)).any():
-            total_of_people = np.where(everyone, added(weighed(of_people), both), np.nan)
+            total_of_people = np.where(is_complete, added(weighed(of_people), both), np.nan)
         else:
-            total_of_people = np.full(everyone.shape, np.nan)
+            total_of_people = np.full(is_complete.shape, np.nan)
         parts["human"] = [*human, total_of_people]
-    abouts = _abouts(pairs.metrics, total)
-    return [
-        Column(name, about, **{key: part[k] for key, part in parts.items()})
-        for k, (name, about) in enumerate(abouts.items())
-    ]
+    columns = []
+    for k, (name, about) in enumerate(_abouts(pairs.metrics, total).items()):
+        arrays = {key: part[k] for key, part in parts.items()}
+        columns.append(Column(name, about, **arrays))
+    return columns
+
+
+def _worst_scores(metrics: Sequence[Metric]) -> Array:
+    """Return the bad end of each metric's range, nan where it has none."""
+    worst = np.array(
+        [metric.low if metric.better == "higher" else metric.high for metric in metrics]
+    )
+    worst[~np.isfinite(worst)] = np.nan
+    return worst
+
+
+def _with_lost_at_worst(scores: Array, states: Array, worst: Array) -> Array:
+    """Return scores (K, 2, Q), the worst where one side alone has a score of a metric that applies to both.
+
+    Where nothing is lost these are the scores themselves, not a copy.
+    """
+    there = ~np.isnan(scores)
+    applies = (states != NOT_APPLICABLE).all(axis=1, keepdims=True)
+    is_lost = there.any(axis=1, keepdims=True) & ~there & applies
+    if is_lost.any():
+        return np.where(is_lost, worst[:, None, None], scores)
+    return scores
 
 
 def _abouts(metrics: Sequence[Metric], total: Total) -> dict[str, dict[str, Any]]:
@@ -153,6 +172,14 @@ def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:
     named = {column.metric: column for column in columns}
     if asked is not None:
         need_known("primary", asked, [*named])
-    elif not columns[-1].about["reason"] and columns[-1].width > 0:
-        return columns[-1]
-    return named.get(asked or "correct_outcome", columns[0] if len(columns) == 2 else None)
+        return named[asked]
+    total = columns[-1]
+    # A total without a reason may still have no range: nan of rates alone, none of which has a weight.
+    if not total.about["reason"] and total.width > 0:
+        return total
+    if "correct_outcome" in named:
+        return named["correct_outcome"]
+    # One metric, and its total.
+    if len(columns) == 2:
+        return columns[0]
+    return None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 REFERENCE = "ground_truth_answer"
 # What became of a metric of one question under one system; absent is a question that it was not asked.
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")
+OK, FAILED, NOT_APPLICABLE, MISSING, ABSENT = range(len(STATES))
 
 
 @dataclass(frozen=True)
@@ -88,17 +89,20 @@ class Pairs:
     @property
     def swapped(self) -> Pairs:
         """The same questions with the baseline as the candidate."""
-        ends = {"candidate_label": "baseline_label", "baseline_label": "candidate_label"}
+        other_side = {"candidate_label": "baseline_label", "baseline_label": "candidate_label"}
+        human = self.human
+        if human is not None:
+            human = human[::-1]
         return replace(
             self,
             candidate=self.baseline,
             baseline=self.candidate,
-            labels=self.labels.rename(columns=ends),
+            labels=self.labels.rename(columns=other_side),
             scores=self.scores[::-1],
             states=self.states[::-1],
             noise=self.noise[::-1],
             origins=self.origins[::-1],
-            human=None if self.human is None else self.human[::-1],
+            human=human,
         )
 
 
@@ -127,26 +131,28 @@ def rows_of(
 
     def of_batch(batch: Batch) -> pd.DataFrame:
         coded = {name: batch.labels(name, compose=name == doc) for name in kept}
-        # The names become a column of text before their rows do, as there are fewer; a code of −1 takes the last.
-        columns: dict[str, Any] = {
-            name: pd.Series([*one.names, None]).array.take(one.codes) for name, one in coded.items()
-        }
+        columns: dict[str, Any] = {}
+        for name, labels_of_rows in coded.items():
+            # The names become a column of text before their rows do, as there are fewer.
+            names_and_none = pd.Series([*labels_of_rows.names, None]).array
+            # A row without a label has the code −1, which takes the last.
+            columns[name] = names_and_none.take(labels_of_rows.codes)
         for metric in metrics:
             score = batch.values(metric)
             state = batch.status(metric)
+            # Its status is 0 for a score that is missing as for one that is there.
+            is_missing = (state == OK) & np.isnan(score)
             columns[metric.name] = score
-            columns[f"{metric.name}__status"] = np.where(
-                (state == 0) & np.isnan(score), np.int8(3), state
-            )
-        table = pd.DataFrame(columns | {name: batch.frame[name].to_numpy(object) for name in texts})
+            columns[f"{metric.name}__status"] = np.where(is_missing, np.int8(MISSING), state)
+        for name in texts:
+            columns[name] = batch.frame[name].to_numpy(object)
+        table = pd.DataFrame(columns)
         if only:
             return table[table[[*only]].isin(only).all(axis=1)]
         return table
 
-    return cast(
-        pd.DataFrame,
-        reduce_batches(frame, metrics, [Reduction(of_batch, pd.concat, [*kept, *texts])])[0],
-    )
+    reduction = Reduction(of_batch, pd.concat, [*kept, *texts])
+    return cast(pd.DataFrame, reduce_batches(frame, metrics, [reduction])[0])
 
 
 class RunRows:
@@ -186,6 +192,7 @@ class RunRows:
     def numbered(self, key: str) -> Numbered:
         """Return the questions that a column tells apart, over all runs."""
         if key not in self._numbered:
+            # Over all runs at once, so that a question has one number in each of them.
             codes, names = pd.factorize(pd.concat([table[key] for table in self._tables]))
             ends = np.cumsum([len(table) for table in self._tables])
             self._numbered[key] = Numbered(np.split(codes, ends[:-1]), names)
@@ -290,22 +297,24 @@ def paired(
     """Return the questions of two systems as pairs, those of the candidate first."""
     key = on or _key([side.rows for side in sides])
     for name, side in zip(names, sides, strict=True):
-        need_known("on", key, [str(c) for c in side.rows.columns], f"{name!r} does not have it.")
+        have = [str(column) for column in side.rows.columns]
+        need_known("on", key, have, f"{name!r} does not have it.")
     of_new, of_old = (side.by(key, metrics) for side in sides)
-    names_of = sides[0].source.numbered(key).names
-    position = np.full(len(names_of), -1)
+    every_name = sides[0].source.numbered(key).names
+    # The candidate's questions in their order, then those of the baseline alone.
+    position = np.full(len(every_name), -1)  # of a question by its number, among those of both
     position[of_new.numbers] = np.arange(len(of_new.numbers))
     is_alone = position[of_old.numbers] < 0
     numbers = np.concatenate([of_new.numbers, of_old.numbers[is_alone]])
     size = len(numbers)
     position[numbers] = np.arange(size)
-    questions = names_of.take(numbers)
+    questions = every_name.take(numbers)
     places = [position[of_new.numbers], position[of_old.numbers]]
     # The numbers of a metric lie side by side: what is computed of a few metrics and many questions is then quick.
     by_metric = (len(metrics), 2, size)
     scores: Array = np.moveaxis(np.full(by_metric, np.nan), 0, -1)
     noise: Array = np.moveaxis(np.full(by_metric, np.nan), 0, -1)
-    states = np.moveaxis(np.full(by_metric, STATES.index("absent"), dtype=np.int8), 0, -1)
+    states = np.moveaxis(np.full(by_metric, ABSENT, dtype=np.int8), 0, -1)
     for k, (place, of_side) in enumerate(zip(places, (of_new, of_old), strict=True)):
         scores[k, place] = of_side.scores
         noise[k, place] = of_side.noise
@@ -316,39 +325,59 @@ def paired(
         for place, of_side in zip(places, (of_new, of_old), strict=True)
     )
     labels = new.where(new.notna(), old)
-    reworded = np.zeros(size, dtype=bool)
+    is_reworded = np.zeros(size, dtype=bool)
     if "question" in labels:
         # One id and two texts are two questions: neither side was asked the other's.
-        both = new["question"].notna() & old["question"].notna()
-        reworded = (both & (new["question"] != old["question"])).to_numpy()
-        states[:, reworded] = STATES.index("absent")
-        scores[:, reworded] = np.nan
+        is_reworded = _differs(new["question"], old["question"])
+        states[:, is_reworded] = ABSENT
+        scores[:, is_reworded] = np.nan
+    reworded = int(is_reworded.sum())
     new_references = 0
     if REFERENCE in labels:
         # Scores that were made with another reference may differ for that alone.
-        both = new[REFERENCE].notna() & old[REFERENCE].notna() & ~reworded
-        new_references = int((both & (new[REFERENCE] != old[REFERENCE])).sum())
+        new_references = int((_differs(new[REFERENCE], old[REFERENCE]) & ~is_reworded).sum())
         labels = labels.drop(columns=REFERENCE)
     if "label" in labels:
         labels = labels.assign(candidate_label=new["label"], baseline_label=old["label"])
+    # `Pairs.key` is the first column.
     labels.insert(0, key, questions)
-    if not (states.min(axis=2) < STATES.index("absent")).all(axis=0).any():
-        raise _nothing_in_common(names, key, questions, int(reworded.sum()))
+    is_asked = states.min(axis=2) < ABSENT  # (2, Q): of any metric
+    if not is_asked.all(axis=0).any():
+        raise _nothing_in_common(names, key, questions, reworded)
     doc_weights = check_weights(scenario.doc_weights, "doc_weights")
-    clusters = _clusters(labels, key, scenario)
+    clusters, unit = _clusters(labels, key, scenario)
     weights: Array = np.ones(size)
     if doc_weights and scenario.doc in labels:
-        of_docs = labels[scenario.doc].map(doc_weights).fillna(1.0)
-        weights = stats.relative(np.array(of_docs, dtype=np.float64))
-    counts = int(reworded.sum()), new_references
+        weights_of_docs = labels[scenario.doc].map(doc_weights).fillna(1.0)
+        weights = stats.relative(np.array(weights_of_docs, dtype=np.float64))
+    candidate, baseline = names
     return Pairs(
-        tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins
+        metrics=tuple(metrics),
+        candidate=candidate,
+        baseline=baseline,
+        labels=labels,
+        scores=scores,
+        states=states,
+        noise=noise,
+        clusters=clusters,
+        unit=unit,
+        weights=weights,
+        reworded=reworded,
+        new_references=new_references,
+        origins=origins,
     )
+
+
+def _differs(new: pd.Series[Any], old: pd.Series[Any]) -> npt.NDArray[np.bool_]:
+    """Return where both sides have a text and the two are not the same."""
+    both = new.notna() & old.notna()
+    return (both & (new != old)).to_numpy()
 
 
 def _nothing_in_common(
     names: tuple[str, str], key: str, questions: Any, reworded: int
 ) -> RagnbError:
+    """Return the error for two sides without a pair: ids that agree by chance, or none that agree."""
     if reworded:
         return RagnbError(
             f"{names[0]!r} and {names[1]!r} ask different questions under the same {key} ({reworded}); "
@@ -377,9 +406,12 @@ def _key(sides: Sequence[pd.DataFrame]) -> str:
         )
     if len(shared) == 1:
         return shared[0]
-    whole = [side.dropna(subset=shared).drop_duplicates(shared[0]) for side in sides]
-    new, old = (side.set_index(shared[0])["question"] for side in whole)
+    # Of the ids that both sides have, how many are of one text on both.
+    ids = shared[0]
+    first_of_ids = [side.dropna(subset=shared).drop_duplicates(ids) for side in sides]
+    new, old = (side.set_index(ids)["question"] for side in first_of_ids)
     same = int(new.eq(old.reindex(new.index)).sum())
+    # How many texts both sides have, whatever their ids.
     asked = [side["question"].dropna().drop_duplicates() for side in sides]
     common = int(asked[0].isin(asked[1]).sum())
     # Ids that a tool makes in each run agree by chance; a few questions that were reworded keep their ids.
@@ -405,15 +437,15 @@ def _clusters(
         clusters = question_clusters(batch, docs, questions)
     else:
         clusters = batch.labels(cluster)
-    codes = np.where(
-        clusters.codes < 0,
-        len(clusters.names) + np.arange(len(labels)),
-        clusters.codes,
-    )
-    unit = "document" if docs.names else "row"
+    # A question without a cluster is one by itself.
+    own_cluster = len(clusters.names) + np.arange(len(labels))
+    codes = np.where(clusters.codes < 0, own_cluster, clusters.codes)
     if cluster is not None and clusters.names:
         if is_conversation(cluster):
-            unit = "conversation"
-        else:
-            unit = "cluster"
-    return codes, "question" if unit == "row" and questions else unit
+            return codes, "conversation"
+        return codes, "cluster"
+    if docs.names:
+        return codes, "document"
+    if questions:
+        return codes, "question"
+    return codes, "row"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb.comparison.pairs import REFERENCE, Pairs, RunRows, paired, rows_of
 from ragnb.errors import RagnbError, listing, near_names, need_known, unknown
@@ -99,27 +99,41 @@ def run_of(
     name : str
         Of a frame whose rows name no single system.
     """
-    shared = {
-        key: getattr(like, key)
-        for key in _SHARED
-        if like is not None and key in like.model_fields_set
-    }
     # What one run says of the evaluation holds for the other, unless the caller says otherwise.
-    settings = shared | dict(settings or {})
+    settings = _shared_settings(like) | dict(settings or {})
     label = ""
     snapshot = None
     if isinstance(source, str | os.PathLike):
         label, source, snapshot = _at(os.fspath(source), settings)
     frame = None if isinstance(source, Scenario) else source
-    scenario = (source if frame is None else Scenario.without_files()).replace(**settings)
-    scenario, inputs, metrics = read_scenario(scenario, frame)
-    made = any((row["what"], row["column"]) == ("made", "sample_id") for row in inputs.lossy)
-    label = label or (scenario.name if frame is None else "")
-    judge = judge_of(snapshot or scenario)
-    run = Run(label or name, scenario, inputs.frame, tuple(metrics), system, judge, made)
+    scenario = source if frame is None else Scenario.without_files()
+    scenario, inputs, metrics = read_scenario(scenario.replace(**settings), frame)
+    if not label and frame is None:
+        label = scenario.name
+    # The reader reports ids that it made, as the rows had none, among what it changed.
+    is_numbered = any(
+        row["what"] == "made" and row["column"] == "sample_id" for row in inputs.lossy
+    )
+    run = Run(
+        name=label or name,
+        scenario=scenario,
+        frame=inputs.frame,
+        metrics=tuple(metrics),
+        system=system,
+        # The scenario made from a snapshot has no profiles of judges, and may have the rubric of the other run.
+        judge=judge_of(snapshot or scenario),
+        numbered=is_numbered,
+    )
     if not label and len(run.systems) == 1:
         return replace(run, name=run.systems[0])
     return run
+
+
+def _shared_settings(scenario: Scenario | None) -> dict[str, Any]:
+    """Return what a scenario itself says of the evaluation, without the defaults of what it leaves open."""
+    if scenario is None:
+        return {}
+    return {key: getattr(scenario, key) for key in _SHARED if key in scenario.model_fields_set}
 
 
 def located(path: str) -> str | None:
@@ -131,21 +145,20 @@ def located(path: str) -> str | None:
     file, sign, _ = path.rpartition("#")
     if (sign and Path(file).is_file()) or Path(path).exists():
         return path
-    if Path(path).name == "latest":
-        pointers = [Path(path).with_name("latest.txt")]
-    else:
-        pointers = []
-    pointers += [Path(path) / "latest.txt", REPORTS / slug(path) / "latest.txt"]
+    pointers = []  # files that hold the name of the newest folder beside them
     if path == "latest":
         pointers = sorted(
             REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime, reverse=True
         )
-    named = (
-        str(one.parent / one.read_text(encoding="utf-8").strip())
-        for one in pointers
-        if one.is_file()
-    )
-    return next(named, None)
+    else:
+        if Path(path).name == "latest":
+            pointers.append(Path(path).with_name("latest.txt"))
+        pointers.append(Path(path) / "latest.txt")
+        pointers.append(REPORTS / slug(path) / "latest.txt")
+    for pointer in pointers:
+        if pointer.is_file():
+            return str(pointer.parent / pointer.read_text(encoding="utf-8").strip())
+    return None
 
 
 def need_baseline(baseline: str, systems: Collection[str]) -> None:
@@ -161,9 +174,18 @@ def need_baseline(baseline: str, systems: Collection[str]) -> None:
         raise unknown("baseline", baseline, [*systems, *tables], step)
 
 
-def _at(path: str, settings: Mapping[str, Any]) -> tuple[str, Any, Scenario | None]:
-    """Return the name of a run, if it is not that of its settings, what it is read from, and its snapshot."""
-    if (place := located(path)) is None:
+class _Place(NamedTuple):
+    """The name of a run, if it is not that of its settings, what it is read from, and its snapshot."""
+
+    label: str
+    source: Any
+    snapshot: Scenario | None
+
+
+def _at(path: str, settings: Mapping[str, Any]) -> _Place:
+    """Return what a path leads to: a run of a store, a file or scenario, or the folder of a run."""
+    place = located(path)
+    if place is None:
         raise RagnbError(
             f"{path}: there is no such file, folder of a run or scenario with a run in {REPORTS}/; name a table "
             "of scores, reports/NAME/latest, or store.sqlite#RUN"
@@ -173,18 +195,22 @@ def _at(path: str, settings: Mapping[str, Any]) -> tuple[str, Any, Scenario | No
         from ragnb.store import Store
 
         with Store(file, new=False) as store:
-            return store.named(run), store.scores(run), None
-    if not (Path(place).is_dir() and (Path(place) / "run.json").is_file()):
-        return "", scenario_of(Path(place), settings), None
-    if not (table := Path(place) / "scores.csv").is_file():
+            return _Place(store.named(run), store.scores(run), None)
+    folder = Path(place)
+    is_run = folder.is_dir() and (folder / "run.json").is_file()
+    if not is_run:
+        return _Place("", scenario_of(folder, settings), None)
+    table = folder / "scores.csv"
+    if not table.is_file():
         raise RagnbError(
             f"{place}: the run was read in a stream and kept only its worst rows (worst.csv); compare the files "
             "that it was made from"
         )
-    snapshot = load_scenario(Path(place) / "scenario.snapshot.yaml")
-    kept = {key: getattr(snapshot, key) for key in _SHARED if key in snapshot.model_fields_set}
-    label = f"{snapshot.name} {Path(place).name.partition('-')[0]}"
-    return label, Scenario(scores=table, name=snapshot.name, **kept), snapshot
+    snapshot = load_scenario(folder / "scenario.snapshot.yaml")
+    # The folder of a run is named by its time, a hyphen and a hash of its inputs.
+    time = folder.name.partition("-")[0]
+    scenario = Scenario(scores=table, name=snapshot.name, **_shared_settings(snapshot))
+    return _Place(f"{snapshot.name} {time}", scenario, snapshot)
 
 
 def judge_of(scenario: Scenario) -> str:
@@ -220,45 +246,52 @@ def paired_runs(
     else:
         other = run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
     metrics = _shared_metrics(run, other)
-    columns = list(dict.fromkeys(name for one in (run, other) for name in column_names(one.frame)))
+    columns = list(dict.fromkeys([*column_names(run.frame), *column_names(other.frame)]))
     on = _column_of(on, columns)
     for option, column in {"on": on, "by": by}.items():
         if column is not None:
             need_known(option, column, columns, "Neither side has it.")
     if not (inside or on):
         _need_questions(run, other)
-    read: tuple[str | None, ...] = ("sample_id", "question", on, scenario.doc, scenario.cluster)
-    read += (by, "label", system)
+    labels = [*_labels_of(scenario, on), by, "label", system]
     if inside:
         runs = [run]
     else:
         # In one table both sides were scored with the same references; in two they may not have been.
         runs = [run, other]
-        read += (REFERENCE,)
-    tables = [rows_of(one.frame, metrics, read, doc=scenario.doc) for one in runs]
+        labels.append(REFERENCE)
+    tables = [rows_of(one.frame, metrics, labels, doc=scenario.doc) for one in runs]
     rows = RunRows(tables, system)
-    out = []
-    for pair in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
-        sides = [rows.of(0, pair[0]), rows.of(len(runs) - 1, pair[1])]
-        new = pair[0] or run.name or "candidate"
-        old = pair[1] or other.name or "baseline"
+    position_of_other = len(runs) - 1
+    couples = _couples(run, other, baseline if inside else None, candidate or scenario.candidate)
+    every = []
+    for couple in couples:
+        sides = [rows.of(0, couple.new), rows.of(position_of_other, couple.old)]
+        new = couple.new or run.name or "candidate"
+        old = couple.old or other.name or "baseline"
         # Two versions of one system have one name, and the table needs two.
         if new != old:
             names = (new, old)
         else:
             names = (f"{new} (new)", f"{old} (old)")
-        origins = (run, pair[0]), (other, pair[1])
-        out.append(paired(sides, metrics, on, scenario, names, origins))
-    return other, out
+        origins = (run, couple.new), (other, couple.old)
+        every.append(paired(sides, metrics, on, scenario, names, origins))
+    return other, every
+
+
+def _labels_of(scenario: Scenario, on: str | None) -> list[str | None]:
+    """Return the columns that tell questions, documents and clusters; those that rows lack are passed over."""
+    return ["sample_id", "question", on, scenario.doc, scenario.cluster]
 
 
 def _baseline_of(run: Run, baseline: Any) -> Any:
     """Return what a run is compared with: what is given, else the baseline of its scenario, else its anchor."""
-    for one in (baseline, run.scenario.baseline, run.scenario.anchor):
-        if one is not None:
-            if isinstance(one, str):
-                need_baseline(one, run.systems)
-            return one
+    for choice in (baseline, run.scenario.baseline, run.scenario.anchor):
+        if choice is None:
+            continue
+        if isinstance(choice, str):
+            need_baseline(choice, run.systems)
+        return choice
     if run.systems:
         have = f"one of the systems {listing(run.systems)}, or another run"
     else:
@@ -302,57 +335,67 @@ def pairs_of_systems(
     on = _column_of(on, columns)
     if on is not None:
         need_known("on", on, columns, "Neither side has it.")
-    read = ("sample_id", "question", on, scenario.doc, scenario.cluster, "label", run.system)
-    rows = RunRows([rows_of(run.frame, run.metrics, read, doc=scenario.doc)], run.system)
+    labels = [*_labels_of(scenario, on), "label", run.system]
+    rows = RunRows([rows_of(run.frame, run.metrics, labels, doc=scenario.doc)], run.system)
     for new, old in couples:
+        sides = [rows.of(0, new), rows.of(0, old)]
         origins = (run, new), (run, old)
-        yield paired(
-            [rows.of(0, new), rows.of(0, old)], run.metrics, on, scenario, (new, old), origins
-        )
+        yield paired(sides, run.metrics, on, scenario, (new, old), origins)
 
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
+    """Return the metrics of a run that the other has too, in the same range."""
     theirs = {metric.name: metric for metric in other.metrics}
-    if not (metrics := [metric for metric in run.metrics if metric.name in theirs]):
+    metrics = [metric for metric in run.metrics if metric.name in theirs]
+    if not metrics:
         raise RagnbError(
             f"the two sides share no metric ({listing(m.name for m in run.metrics)}; {listing(theirs)}); score "
             "both with the same metrics"
         )
-    for name, (low, high) in ((metric.name, (metric.low, metric.high)) for metric in metrics):
-        if (theirs[name].low, theirs[name].high) != (low, high):
+    for metric in metrics:
+        their = theirs[metric.name]
+        if (their.low, their.high) != (metric.low, metric.high):
             raise RagnbError(
-                f"{name!r} goes from {low:g} to {high:g} on one side and from {theirs[name].low:g} to "
-                f"{theirs[name].high:g} on the other; declare one range for both"
+                f"{metric.name!r} goes from {metric.low:g} to {metric.high:g} on one side and from {their.low:g} "
+                f"to {their.high:g} on the other; declare one range for both"
             )
     return metrics
 
 
-def _sides(
-    run: Run, other: Run, inside: str | None, candidate: str | None
-) -> Iterable[tuple[str | None, str | None]]:
-    """Return which systems are compared; None is a run that names none, or one only."""
+class _Couple(NamedTuple):
+    """The candidate and the baseline of one comparison; None is a run that names no system, or one only."""
+
+    new: str | None
+    old: str | None
+
+
+def _couples(run: Run, other: Run, inside: str | None, candidate: str | None) -> list[_Couple]:
+    """Return which systems are compared; `inside` is the baseline where it is a system of the run itself."""
     if candidate is not None:
         need_known("candidate", candidate, run.systems)
     chosen: Sequence[str | None] = run.systems
     if candidate is not None:
         chosen = [candidate]
     if inside is not None:
-        if not (others := [name for name in chosen if name != inside]):
+        others = [name for name in chosen if name != inside]
+        if not others:
             raise RagnbError(
                 f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
             )
-        return [(name, inside) for name in others]
+        return [_Couple(name, inside) for name in others]
     # A name that is the only one is no choice: two versions may call themselves differently.
     if len(run.systems) <= 1:
         chosen = [None]
-    several = len(other.systems) > 1
-    if lacking := [name for name in chosen if several and name not in other.systems]:
-        step = "write the rows of one of them to a file of its own, and compare with that"
-        if lacking[0] is None:
+    if len(other.systems) <= 1:
+        return [_Couple(name, None) for name in chosen]
+    step = "write the rows of one of them to a file of its own, and compare with that"
+    for name in chosen:
+        if name is None:
             raise RagnbError(
                 f"the baseline holds the systems {listing(other.systems)}, and the other side names none; {step}"
             )
-        raise RagnbError(
-            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; {step}"
-        )
-    return [(name, name if several else None) for name in chosen]
+        if name not in other.systems:
+            raise RagnbError(
+                f"the baseline holds the systems {listing(other.systems)}, none named {name!r}; {step}"
+            )
+    return [_Couple(name, name) for name in chosen]
