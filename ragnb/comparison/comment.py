@@ -19,6 +19,7 @@ MOST = 60_000
 """Characters; GitHub takes 65,536."""
 QUESTIONS = 10  # named in a comment on a pull request
 _LONGEST_TEXT = 1_500  # characters: GitHub refuses comments of more than 65,536
+# An @ before a name, a # before a number, the :// of an address, and www.: what GitHub makes a link of.
 _LEADS_ELSEWHERE = re.compile(r"([@#])(?=\w)|(?<=\w)(://)|\b(www)(?=\.)")
 
 
@@ -54,16 +55,17 @@ def comment(view: View, changed: pd.DataFrame) -> str:
     worse = worse.sort_values("change", key=lambda column: column != "broken", kind="stable")
     if worse.empty:
         return _cut(text)
-    parts = [_question(row, say) for row in worse.head(QUESTIONS).to_dict("records")]
     head = f"\n## {say('compare.became_worse')}\n\n"
+    # As long as the real one, whose number has three digits at most.
     end = f"\n{say('compare.more_worse', n='{n}')}\n"
     room = MOST - len(text) - len(head) - len(end)
     shown: list[str] = []
-    for part in parts:
-        room -= len(part)
+    for row in worse.head(QUESTIONS).to_dict("records"):
+        question = _question(row, say)
+        room -= len(question)
         if room < 0:
             break
-        shown.append(part)
+        shown.append(question)
     left_out = len(worse) - len(shown)
     text += head + "".join(shown)
     if left_out > 0:
@@ -72,6 +74,7 @@ def comment(view: View, changed: pd.DataFrame) -> str:
 
 
 def _cut(text: str) -> str:
+    """Return a text of at most `MOST` characters."""
     if len(text) <= MOST:
         return text
     return f"{text[: MOST - 3]}…\n"
@@ -86,10 +89,11 @@ def harmless(markdown: str) -> str:
     ["'ask @\\\\u200boctocat'", "'see #\\\\u200b12'", "'https\\\\u200b://x.org'", "'a @ b'"]
     """
 
-    def broken(found: re.Match[str]) -> str:
-        sign, colon, www = found.groups()
-        if colon:
-            return f"\u200b{colon}"
+    def broken(match: re.Match[str]) -> str:
+        sign, address, www = match.groups()
+        # A space without width takes the sign apart from what would make it a link, and is not seen.
+        if address:
+            return f"\u200b{address}"
         return f"{sign or www}\u200b"
 
     return _LEADS_ELSEWHERE.sub(broken, markdown)
@@ -99,10 +103,9 @@ def _question(row: Mapping[Any, Any], say: Any) -> str:
     """Return a question that became worse, folded, with both answers."""
     scores = f"{number(row['baseline_value'])} → {number(row['candidate_value'])}"
     name = harmless(html.escape(one_line(row.get("sample_id", ""), 80)))
+    change = say(f"compare.changed_{row['change']}")
     # `<summary>` is HTML: no Markdown is read in it.
-    lines = [
-        f"<details><summary>{name} · {say('compare.changed_' + row['change'])} · {scores}</summary>\n"
-    ]
+    lines = [f"<details><summary>{name} · {change} · {scores}</summary>\n"]
     texts_of_row = {
         "compare.asked_question": row.get("question"),
         "compare.answer_before": row.get("baseline_answer"),

@@ -146,7 +146,7 @@ def compared(
 ) -> pd.DataFrame:
     """Return the table of `compare` for candidates under the settings of a scenario, or of it what decides."""
     level = scenario.level
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, pairs in enumerate(every):
         columns = columns_of(pairs, scenario)
         decides = primary_of(columns, primary)
@@ -159,6 +159,8 @@ def compared(
             is_primary = decides is not None and row["metric"] == decides.metric
             row["primary"] = is_primary
             row["margin"] = margins[row["metric"]]
+            # Not the name of the candidate: p-values are adjusted within each pair, and pairs of one candidate
+            # with several baselines are in one table, see `standings`.
             row["_pair"] = number
             rows.append(row)
     table = pd.DataFrame(rows)
@@ -167,26 +169,39 @@ def compared(
     of_pair = table.pop("_pair")
     table["level"] = level
     if by is None:
+        # The metric that decides is named beforehand, so it is not one of many; the total stays out, too.
         family = ~table["primary"] & (table["metric"] != TOTAL)
         table["p_holm"] = table["p"].where(family).groupby(of_pair).transform(stats.holm)
         adjusted = table["p_holm"].where(family, table["p"])
     else:
         each = [of_pair, table["metric"]]
         adjusted = table["p_bh"] = table["p"].groupby(each).transform(_false_discovery)
-    ends = zip(table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True)
-    words = [
-        outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level)
-        for *two, m, better, p in ends
-    ]
-    if "people" in table:
-        # What a judge says of a system on which people never checked it decides nothing.
-        words = np.where(table["people"] == UNCHECKED, "undecided", words).tolist()
-    table["incomplete"] = _lost_too_much(table, scenario) if by is None else False
+    outcomes = _outcomes(table, adjusted, alpha=1 - level)
+    if by is None:
+        table["incomplete"] = _lost_too_much(table, scenario)
+    else:
+        table["incomplete"] = False
     table = table.drop(columns="worst_if_lost")
     # Questions are rarely lost at random: what is left must not pass for the whole.
-    flattered = table["incomplete"] & np.isin(words, FLATTERED)
-    table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
+    is_flattered = table["incomplete"] & np.isin(outcomes, FLATTERED)
+    table.insert(3, "outcome", np.where(is_flattered, "undecided", outcomes).astype(object))
     return table
+
+
+def _outcomes(table: pd.DataFrame, adjusted: pd.Series[float], alpha: float) -> list[str]:
+    """Return the word for each difference, given its adjusted p-value."""
+    ends = zip(table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True)
+    outcomes = [
+        outcome_of(low, high, margin=margin, better=better, p=p, alpha=alpha)
+        for low, high, margin, better, p in ends
+    ]
+    if "people" not in table:
+        return outcomes
+    # What a judge says of a system on which people never checked it decides nothing.
+    return [
+        "undecided" if people == UNCHECKED else outcome
+        for people, outcome in zip(table["people"], outcomes, strict=True)
+    ]
 
 
 def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
@@ -195,9 +210,8 @@ def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
     Too much is more than ``allow:`` accepts, or, where a scenario accepts no share of its own, so much that the
     difference would be beyond the margin if each lost score were the worst.
     """
-    is_too_many = (
-        table["n_lost"] > scenario.allow.questions * (table["n_common"] + table["n_lost"]) + TIE
-    )
+    n_scored = table["n_common"] + table["n_lost"]  # by the baseline
+    is_too_many = table["n_lost"] > scenario.allow.questions * n_scored + TIE
     if "questions" in scenario.allow.model_fields_set:
         return is_too_many
     sign = table["better"].map({"higher": 1.0, "lower": -1.0})
@@ -213,7 +227,8 @@ def _rows(
         yield from (row_of(pairs, column, slice(None), level) for column in columns)
         return
     need_known("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
-    if (values := pairs.labels[by]).isna().all():
+    values = pairs.labels[by]
+    if values.isna().all():
         raise RagnbError(f"by={by!r}: no question has a value in it")
     for value in sorted(values.dropna().unique(), key=str):
         inside = (values == value).to_numpy()
@@ -225,26 +240,36 @@ def _rows(
                     f"by={by!r} is also a column of the table; give your column another name"
                 )
             row.pop(by, None)  # a kind of question takes the place of the metric's kind
-            without = {f"{name}_without": getattr(rest, name) for name in ("value", "low", "high")}
-            yield {**dict(list(row.items())[:2]), by: value, **row, **without}
+            # The value comes after the two systems, before the metric.
+            names = {name: row.pop(name) for name in ("candidate", "baseline")}
+            without = {
+                "value_without": rest.value,
+                "low_without": rest.low,
+                "high_without": rest.high,
+            }
+            yield names | {by: value} | row | without
 
 
 def _margins(columns: Sequence[Column], asked: Margin) -> dict[str, float]:
     """Return the margin of each metric; nan where the range is endless and none is given."""
-    usual = {c.metric: c.width * SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
+    margins = {}
+    for column in columns:
+        margins[column.metric] = column.width * SAME_SHARE if np.isfinite(column.width) else np.nan
     if isinstance(asked, Mapping):
         given = asked
     elif asked is None:
         given = {}
     else:
-        given = dict.fromkeys(usual, asked)
+        given = dict.fromkeys(margins, asked)
     for name, value in given.items():
-        need_known("margin", name, list(usual))
+        need_known("margin", name, list(margins))
+        # True and False are numbers to Python.
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
             raise RagnbError(
                 f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units"
             )
-    return usual | {name: float(value) for name, value in given.items()}
+        margins[name] = float(value)
+    return margins
 
 
 def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
@@ -263,21 +288,22 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
         people = ratings
     else:
         people = reading_of_rated(ratings).frame
-    if lacking := [name for name in ("item_id", "system", "human") if name not in people]:
+    lacking = [name for name in ("item_id", "system", "human") if name not in people]
+    if lacking:
         raise RagnbError(
             f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"
         )
     people = people.astype({"item_id": str, "system": str})
     labels = pairs.labels
-    # Answers that were drawn have ids of their own, and beside them those of their questions.
-    names = [name for name in (pairs.key, "sample_id") if name in labels]
-    found = {
-        (name, item): int(labels[name].isin(people[item].astype(str)).sum())
-        for name in names
-        for item in ("item_id", "sample_id")
-        if item in people
-    }
-    name, item = max(found, key=lambda both: found[both])
+    # Answers that were drawn have ids of their own, and beside them those of their questions. The two columns that
+    # name most questions in common are taken.
+    n_found = {}
+    for name in (pairs.key, "sample_id"):
+        for item in ("item_id", "sample_id"):
+            if name in labels and item in people:
+                is_rated = labels[name].isin(people[item].astype(str))
+                n_found[name, item] = int(is_rated.sum())
+    name, item = max(n_found, key=lambda both: n_found[both])
     ids = labels[name]
     people = people.assign(item_id=people[item].astype(str))
     human = np.full(pairs.scores.shape, np.nan)
@@ -287,6 +313,6 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
             given = people[people["dimension"] == metric.name]
         else:
             given = people
-        means = given.groupby(["item_id", "system"])["human"].mean().unstack()
+        means = given.groupby(["item_id", "system"])["human"].mean().unstack()  # items × systems
         human[:, :, k] = means.reindex(ids).reindex(columns=systems).to_numpy(float).T
     return replace(pairs, human=human)

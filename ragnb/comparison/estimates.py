@@ -16,8 +16,7 @@ from ragnb.weights.total import Array
 
 POWER = 0.8  # with which a difference of `detectable` size is found: the usual 80 %
 OFTEN = 0.9  # how often an unchanged system should pass a gate that it is held to
-# A smaller difference is none: what rounding leaves.
-# Differences that are this near are equal: 0.9 − 0.8 and 0.4 − 0.3 are not one number.
+# A smaller difference is what rounding leaves: 0.9 − 0.8 and 0.4 − 0.3 are not one number.
 TIE = 1e-9
 # With fewer questions changed, those seen tell little of how the others would.
 _FEW_CHANGED = 20
@@ -66,6 +65,7 @@ def difference(
         changes = Changes.of(values[~np.isnan(values) & (weights > 0)] / width)
         # Of a complete corpus the questions are the units, else the clusters that t's degrees of freedom tell.
         g_eff = mean.n_eff if complete else mean.df + 1
+        # Written with "not", so that an error that is nan counts as none.
         is_identical = not se > 1e-12 * max(1.0, abs(mean.value))
         if is_identical or changes.are_few:
             least = least_error(changes, mean.n_eff, g_eff, identical=is_identical)
@@ -104,9 +104,13 @@ class Changes(NamedTuple):
     def of(cls, shares: Array) -> Changes:
         """Count the changes among differences that are shares of the range."""
         differs = np.abs(shares) > TIE
-        whole = bool((np.abs(np.abs(shares[differs]) - 1) <= TIE).all())
+        is_whole = np.abs(np.abs(shares[differs]) - 1) <= TIE
         return cls(
-            len(shares), int(differs.sum()), whole, shares.sum(), stats.inner(shares, shares)
+            n=len(shares),
+            changed=int(differs.sum()),
+            whole=bool(is_whole.all()),
+            total=shares.sum(),
+            squares=stats.inner(shares, shares),
         )
 
     @property
@@ -137,9 +141,11 @@ def least_error(changes: Changes, n_kish: float, g_eff: float, *, identical: Any
     """
     # What the questions of one cluster are worth together.
     inside = float(stats.size_if_alike(g_eff, n_kish)) / g_eff
+    # Plain numbers, or arrays of one for each weighting.
     squares = np.where(identical, 0.0, changes.squares)
     total = np.where(identical, 0.0, changes.total)
     changed = np.where(identical, 0, changes.changed)
+    # Two changes of the mean square of those seen and one of the whole range, whose square is 1.
     added = 2 * inside * (squares + 1) / (changed + 1)
     variance = (squares + added - total**2 / (changes.n + 2)) / (changes.n + 2) ** 2
     return np.asarray(np.sqrt(np.maximum(variance, 0.0) * changes.n / n_kish))

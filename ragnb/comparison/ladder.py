@@ -19,6 +19,7 @@ from ragnb.scenario import Scenario
 from ragnb.schema import TOTAL, Metric
 
 MOST_RUNGS = 9  # systems below the first that it is compared with: more are a table to rank, not to choose from
+_CLAIMS = ("better", "better_within", "worse", "worse_within")
 
 
 class Ladder(NamedTuple):
@@ -78,11 +79,14 @@ def ladder(scenario: Scenario, frame: Any, metrics: list[Metric], systems: pd.Da
     decides = table["primary"].to_numpy()
     if not decides.any():
         return Ladder()
+    # The pairs are as many tests of the metric that decides: only its rows are adjusted over them.
     adjusted = stats.holm(table["p"].where(decides))
     no_longer = decides & (adjusted >= 1 - scenario.level) & table["outcome"].isin(_CLAIMS)
     table["p_holm"] = np.where(decides, adjusted, table["p_holm"])
     table = table.assign(outcome=table["outcome"].mask(no_longer, "undecided"))
-    return Ladder(table, () if scenario.ratings is not None else _maps(pairs, scenario))
+    if scenario.ratings is not None:
+        return Ladder(table)
+    return Ladder(table, _maps(pairs, scenario))
 
 
 def _maps(pairs: list[Pairs], scenario: Scenario) -> tuple[WeightMap, ...]:
@@ -92,6 +96,3 @@ def _maps(pairs: list[Pairs], scenario: Scenario) -> tuple[WeightMap, ...]:
             WeightMap.of(one, total_of_pairs(one, scenario), scenario.level) for one in pairs
         )
     return ()
-
-
-_CLAIMS = ("better", "better_within", "worse", "worse_within")

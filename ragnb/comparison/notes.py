@@ -32,6 +32,7 @@ def comparison_notes(table: pd.DataFrame, say: Any) -> Iterator[str]:
 
 def _notes_of(rows: Rows, say: Any) -> Iterator[str]:
     """Yield the notes on one candidate, what is missing before what is found."""
+    # Where no metric decides, the notes are about each of them.
     decisive = [row for row in rows if row["primary"]] or rows
     yield from _one_sided(rows, decisive, say)
     yield from _little_overlap(decisive, say)
@@ -50,14 +51,15 @@ def _one_sided(rows: Rows, decisive: Rows, say: Any) -> Iterator[str]:
     partly = [row for row in rows if row["left_out"]]
     if not partly:
         return
-    listed = (
-        f"{row['metric']} {count(row['n_left_out'])} ({why_left_out(row['left_out'], say)})"
-        for row in partly
-    )
+    listed = []
+    for row in partly:
+        why = why_left_out(row["left_out"], say)
+        listed.append(f"{row['metric']} {count(row['n_left_out'])} ({why})")
     text = say("compare.one_side", metrics="; ".join(listed))
     bounds = []
     for row in decisive:
         worst = change(row, say, "worst_case")
+        # Compared as it is written: a difference of the last digits is no news.
         if worst not in (change(row, say), MISSING):
             bounds.append(f"{row['metric']} {worst}")
     if bounds:
@@ -80,11 +82,11 @@ def _little_overlap(decisive: Rows, say: Any) -> Iterator[str]:
 
 def _noisy(rows: Rows, say: Any) -> Iterator[str]:
     """Yield the differences that repeats of one system show, too."""
-    noisy = [
-        f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})"
-        for row in rows
-        if row["below_noise"]
-    ]
+    noisy = []
+    for row in rows:
+        if row["below_noise"]:
+            noise = change(row, say, "noise").lstrip("+")
+            noisy.append(f"{row['metric']} {change(row, say)} (±{noise})")
     if noisy:
         yield say("compare.noise", metrics=", ".join(noisy))
 
@@ -102,6 +104,7 @@ def _held_back(rows: Rows, say: Any) -> Iterator[str]:
 
 
 def _incomplete(decisive: Rows, say: Any) -> Iterator[str]:
+    """Yield of which metrics so many questions are lost that they decide nothing."""
     for row in decisive:
         if row["incomplete"]:
             yield say(
@@ -115,7 +118,7 @@ def _incomplete(decisive: Rows, say: Any) -> Iterator[str]:
 
 def _on_outcome(row: Mapping[Any, Any], say: Any) -> Iterator[str]:
     """Yield what an outcome leaves open: how small a difference shows, and how many questions would decide."""
-    more = row["questions_needed"] - row["n_common"]
+    more = row["questions_needed"] - row["n_common"]  # nan where no number of questions would do
     words = {
         "metric": row["metric"],
         "value": change(row, say),
@@ -170,7 +173,9 @@ def judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
     else:
         key = "judge_and_people"
     text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **words))
+    # An interval whose ends have one sign excludes 0.
     if row["judge_bias_low"] * row["judge_bias_high"] > 0:
+        # The bias is judge − people: above 0 it is in favour of the candidate only where higher is better.
         favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")
         who = row["candidate"] if favours_new else row["baseline"]
         bias = change(row, say, "judge_bias").lstrip("+−-")

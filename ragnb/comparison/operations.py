@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.estimates import difference, outcome_of, p_value
-from ragnb.comparison.pairs import STATES, Pairs
+from ragnb.comparison.pairs import ABSENT, FAILED, NOT_APPLICABLE, Pairs
 from ragnb.comparison.source import Run, paired_runs, run_of
 from ragnb.inputs.operations import ERRORS, operation_names
 from ragnb.scenario import need_arguments
@@ -46,9 +46,19 @@ COLUMNS = (
     "better",
     "level",
 )
+_NUMBERS = (
+    "value",
+    "low",
+    "high",
+    "p",
+    "candidate_value",
+    "baseline_value",
+    "change",
+    "change_low",
+    "change_high",
+)
 _LEAST_TOLD = 0.01  # of the baseline's value: a hundredth more latency is no news, however sure
 QUANTILES = {"median": 0.5, "p95": 0.95}
-_FAILED, _NOT_APPLICABLE, _ABSENT = map(STATES.index, ("failed", "not_applicable", "absent"))
 
 
 def compare_operations(
@@ -120,17 +130,19 @@ def operations_beside(run: Run, other: Run, every: Sequence[Pairs], **how: Any) 
     if names:
         # Whatever a table holds: a difference needs no range.
         metrics = tuple(Metric(name, -np.inf, np.inf, role="operation") for name in names)
-        own = replace(run, metrics=metrics, frame=_finite(run.frame, names))
-        # A baseline inside the run is a system of it; pairs exist, so there is at least one.
-        source: Any = every[0].baseline
-        if other is not run:
-            source = replace(other, metrics=metrics, frame=_finite(other.frame, names))
-        _, measured = paired_runs(own, source, **how)
+        measured_run = replace(run, metrics=metrics, frame=_finite(run.frame, names))
+        if other is run:
+            # A baseline inside the run is a system of it; pairs exist, so there is at least one.
+            baseline: Any = every[0].baseline
+        else:
+            baseline = replace(other, metrics=metrics, frame=_finite(other.frame, names))
+        _, measured = paired_runs(measured_run, baseline, **how)
     tables = []
     for position, pairs in enumerate(every):
-        rows = [*_errors(pairs, level)]
+        rows: list[dict[str, Any]] = []
         if measured:
-            rows = [*_measures(measured[position], level), *rows]
+            rows += _measures(measured[position], level)
+        rows += _errors(pairs, level)
         tables.append(_decided(pd.DataFrame(rows, columns=list(COLUMNS)), level))
     there = [table for table in tables if len(table)]
     if there:
@@ -161,16 +173,20 @@ def _measures(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:
         both = ~(np.isnan(new) | np.isnan(old))
         if not both.any():
             continue
-        about = {**_about(pairs, metric.name, level), "better": better_of_name(metric.name)}
-        yield {**about, "statistic": "mean", **_mean(pairs, new, old, level)}
-        if not repeated:
-            for statistic, q in QUANTILES.items():
-                quantile = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
-                sides = {
-                    "candidate_value": np.quantile(new[both], q),
-                    "baseline_value": np.quantile(old[both], q),
-                }
-                yield {**about, "statistic": statistic, **_ends(quantile), "p": quantile.p, **sides}
+        about = _about(pairs, metric.name, level) | {"better": better_of_name(metric.name)}
+        yield about | {"statistic": "mean"} | _mean(pairs, new, old, level)
+        if repeated:
+            continue
+        for statistic, q in QUANTILES.items():
+            quantile = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
+            yield {
+                **about,
+                "statistic": statistic,
+                **_ends(quantile),
+                "p": quantile.p,
+                "candidate_value": np.quantile(new[both], q),
+                "baseline_value": np.quantile(old[both], q),
+            }
 
 
 def _about(pairs: Pairs, metric: str, level: float) -> dict[str, Any]:
@@ -190,51 +206,59 @@ def _mean(
     pairs: Pairs, new: Array, old: Array, level: float, width: float = np.inf
 ) -> dict[str, Any]:
     """Return the difference of two means and their ratio, on common questions."""
-    alike = np.ones(len(new))
-    mean = difference(new - old, pairs.clusters, alike, width=width, level=level)
+    equal_weights = np.ones(len(new))  # whatever the documents of questions weigh
+    mean = difference(new - old, pairs.clusters, equal_weights, width=width, level=level)
     both = ~np.isnan(new - old)
-    sides = float(new[both].mean()), float(old[both].mean())
-    row = {**_ends(mean), "p": p_value(mean)}
-    row |= {"candidate_value": sides[0], "baseline_value": sides[1]}
-    if min(sides) <= 0 or mean.n_clusters < 2:
+    mean_new = float(new[both].mean())
+    mean_old = float(old[both].mean())
+    row = _ends(mean) | {
+        "p": p_value(mean),
+        "candidate_value": mean_new,
+        "baseline_value": mean_old,
+    }
+    # A ratio needs two means above 0, its jackknife two clusters.
+    if min(mean_new, mean_old) <= 0 or mean.n_clusters < 2:
         return row
     codes = stats.packed(pairs.clusters[both])
-    parts = stats.sums_by(codes, np.stack([old[both], new[both]], axis=1))
+    sums_by_cluster = stats.sums_by(codes, np.stack([old[both], new[both]], axis=1))
     sizes = np.bincount(codes).astype(float)
-    logarithm = stats.jackknife(lambda sums: np.log(stats.ratio(sums)), parts, sizes, level=level)
-    change, low, high = np.expm1([logarithm.value, logarithm.low, logarithm.high])
+    # Of the logarithm: no end of its interval is a change of −100 % or less.
+    log_ratio = stats.jackknife(
+        lambda sums: np.log(stats.ratio(sums)), sums_by_cluster, sizes, level=level
+    )
+    change, low, high = np.expm1([log_ratio.value, log_ratio.low, log_ratio.high])
     if np.isnan(low):
         # All ratios are equal: what is left of the interval is that of the difference.
-        low = mean.low / sides[1]
-        high = mean.high / sides[1]
+        low = mean.low / mean_old
+        high = mean.high / mean_old
     return row | {"change": change, "change_low": low, "change_high": high}
 
 
 def _errors(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:
     """Yield how the share of failed answers differs, on questions that both were asked, where any failed."""
     states = pairs.states
-    applies = states != _NOT_APPLICABLE
-    failed = ((states == _FAILED) | ~applies).all(axis=2) & applies.any(axis=2)
-    asked = (states != _ABSENT).any(axis=2).all(axis=0)
+    applies = states != NOT_APPLICABLE
+    # An answer has failed if every metric that applies to it has: (2, Q).
+    failed = ((states == FAILED) | ~applies).all(axis=2) & applies.any(axis=2)
+    asked = (states != ABSENT).any(axis=2).all(axis=0)
     if not failed[:, asked].any():
         return
     new, old = np.where(asked, failed.astype(float), np.nan)
-    about = {**_about(pairs, ERRORS, level), "better": "lower", "statistic": "mean"}
-    yield {**about, **_mean(pairs, new, old, level, width=1.0)}
+    about = _about(pairs, ERRORS, level) | {"better": "lower", "statistic": "mean"}
+    yield about | _mean(pairs, new, old, level, width=1.0)
 
 
 def _decided(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Return rows of one candidate with what they decide, after Holm's correction over all of them."""
     if table.empty:
         return table
-    numbers = [name for name in COLUMNS[5:15] if name != "p_holm"]
-    table = table.astype(dict.fromkeys(numbers, float))
+    table = table.astype(dict.fromkeys(_NUMBERS, float))
     table["p_holm"] = stats.holm(table["p"])
     table["outcome"] = [
         outcome_of(
             row["low"],
             row["high"],
-            margin=np.nan,
+            margin=np.nan,  # so that nothing is "same"
             better=row["better"],
             p=row["p_holm"],
             alpha=1 - level,
@@ -259,14 +283,16 @@ def with_operations(
     if compared is None or table is None:
         return compared
     there = set(compared["metric"])
-    quantiles = {q: name for name, q in QUANTILES.items()}
-    added = [compared]
+    statistic_of = {q: name for name, q in QUANTILES.items()}
+    parts = [compared]
     for name in dict.fromkeys(gate.metric for gate in gates if gate.metric not in there):
-        q, column = quantile_of(name) or (None, name)
-        statistic = "mean" if q is None else quantiles.get(q)
-        rows = table[(table["metric"] == column) & (table["statistic"] == statistic)]
-        added.append(rows.assign(metric=name, range_low=0.0, range_high=np.inf))
-    return pd.concat([one for one in added if len(one)], ignore_index=True)
+        q, measure = quantile_of(name) or (None, name)
+        # Of a quantile that is not compared, such as the 99th percentile, there are no rows.
+        statistic = "mean" if q is None else statistic_of.get(q)
+        rows = table[(table["metric"] == measure) & (table["statistic"] == statistic)]
+        parts.append(rows.assign(metric=name, range_low=0.0, range_high=np.inf))
+    # Frames without rows would turn the whole numbers of the others into floats, and their bools into objects.
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
 def said_of(table: pd.DataFrame, candidate: str) -> list[Mapping[Any, Any]]:
@@ -279,9 +305,12 @@ def said_of(table: pd.DataFrame, candidate: str) -> list[Mapping[Any, Any]]:
     first: dict[str, Mapping[Any, Any]] = {}
     for statistic in ("p95", "median", "mean"):
         for row in changed[changed["statistic"] == statistic].to_dict("records"):
-            is_time = kind_of_operation(row["metric"]) == "time" and row["metric"] != ERRORS
+            # By its name alone the share of errors would be a time.
+            is_time = row["metric"] != ERRORS and kind_of_operation(row["metric"]) == "time"
+            if statistic != "mean" and not is_time:
+                continue
             least = min(abs(row["low"]), abs(row["high"]))
             is_small = least < _LEAST_TOLD * abs(row["baseline_value"])
-            if (is_time or statistic == "mean") and not is_small:
+            if not is_small:
                 first.setdefault(row["metric"], row)
     return [first[name] for name in dict.fromkeys(changed["metric"]) if name in first]

@@ -57,16 +57,20 @@ class People:
 
     def as_columns(self, judged: Estimate) -> dict[str, Any]:
         """Return the columns that stand beside the one that decides."""
-        if self.is_covered:
-            covered = APART if self.is_apart else DECIDED
+        if not self.is_rated:
+            people = UNRATED
+        elif not self.is_covered:
+            people = UNCHECKED
+        elif self.is_apart:
+            people = APART
         else:
-            covered = UNCHECKED
+            people = DECIDED
         return {
             **with_ends(judged, "judge_value", "judge_"),
             **with_ends(self.human, "human_value", "human_"),
             "n_human": self.human.n,
             **with_ends(self.bias, "judge_bias", "judge_bias_"),
-            "people": covered if self.is_rated else UNRATED,
+            "people": people,
         }
 
 
@@ -108,6 +112,7 @@ def decided_by_people(
     how: dict[str, Any] = {"width": width, "level": level, "complete": complete}
     alone = difference(human, clusters, weights, **how)
     bias = difference(judged - human, clusters, weights, **how)
+    # (Q,): scored by the judge for both; of these, those that people rated for both, and the others.
     there = ~np.isnan(judged) & (weights > 0)
     rated = there & ~np.isnan(human)
     rest = there & ~rated
@@ -126,6 +131,7 @@ def decided_by_people(
         changes = Changes.of(human[rated] / width)
         is_identical = not corrected.se > 1e-12 * max(1.0, abs(corrected.value))
         if is_identical or changes.are_few:
+            # t has G_eff − 1 degrees of freedom, see `difference`.
             least = least_error(changes, alone.n_eff, alone.df + 1, identical=is_identical)
             se = max(corrected.se, float(least) * width)
             half = float(stats.t_quantile(level, corrected.df)) * se
@@ -175,12 +181,16 @@ def decided_apart(
     human, judged = (np.where(counts, side, np.nan) for side in (human, judged))
     for side in human:
         known = ~np.isnan(side)
-        unlike = known.sum() - np.unique(side[known], return_counts=True)[1].max(initial=0)
-        enough = known.sum() >= LEAST_PAIRS and len(np.unique(clusters[known])) >= LEAST_CLUSTERS
-        if not enough or unlike < LEAST_UNLIKE:
+        n_rated = known.sum()
+        n_clusters = len(np.unique(clusters[known]))
+        _, frequencies = np.unique(side[known], return_counts=True)
+        n_unlike = n_rated - frequencies.max(initial=0)
+        if n_rated < LEAST_PAIRS or n_clusters < LEAST_CLUSTERS or n_unlike < LEAST_UNLIKE:
             return None
     how: dict[str, Any] = {"shares": weights, "level": level}
     corrected = _within_range(stats.ppi_difference(human, judged, clusters, **how), width)
+    # With itself in the judge's place there is nothing to correct: the difference of two means of what is known.
     off = judged - human
-    alone, bias = (stats.ppi_difference(one, one, clusters, **how) for one in (human, off))
+    alone = stats.ppi_difference(human, human, clusters, **how)
+    bias = stats.ppi_difference(off, off, clusters, **how)
     return People(corrected, alone, bias, is_rated=True, is_apart=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb.comparison.columns import columns_of, primary_of
 from ragnb.comparison.estimates import TIE
-from ragnb.comparison.pairs import Pairs, rows_of
+from ragnb.comparison.pairs import ABSENT, Pairs, rows_of
 from ragnb.comparison.source import Run, paired_runs, run_of
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
@@ -92,44 +92,65 @@ def changed_questions(
 
 
 def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int) -> pd.DataFrame:
+    """Return the table of one candidate."""
     columns = columns_of(pairs, scenario)
-    if (column := primary_of(columns, metric)) is None:
+    column = primary_of(columns, metric)
+    if column is None:
         choices = listing(one.metric for one in columns[:-1])
         reason = columns[-1].about["reason"]
         raise RagnbError(
             f"several metrics and no total ({reason}); name one of {choices}: metric='…'"
         )
     gain = np.nan_to_num(column.gain) * (pairs.weights > 0)
-    # Of equal changes by name: rows of a query have no order.
+    # Of equal changes, whatever their last bits, by name: rows of a query have no order.
     order = np.lexsort((pairs.labels[pairs.key].to_numpy(str), -np.abs(gain).round(9)))
     better = order[gain[order] > TIE][:n]
     worse = order[gain[order] < -TIE][:n]
     moved = {*better, *worse}
-    at = np.array([k for k in order if k in moved], dtype=np.intp)
+    at = np.array([k for k in order if k in moved], dtype=np.intp)  # the questions that are shown
     labels = pairs.labels.iloc[at].reset_index(drop=True)
     gain = gain[at]
     new, old = column.scores[:, at]
     names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
-    shown = [
-        name
-        for name in dict.fromkeys([pairs.key, "sample_id", "question", scenario.doc])
-        if name in labels
-    ]
+    identifying = dict.fromkeys([pairs.key, "sample_id", "question", scenario.doc])
+    shown = [name for name in identifying if name in labels]
     table = pd.DataFrame(names, index=labels.index).join(labels[shown])
+    # A pass/fail score has turned where it changed by its whole range.
     turned = (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary")
     modes = _modes(pairs, at)
-    if modes:
-        # Right is also what has no failure mode, where that of the side with the lower score is known.
-        best, other = (np.where(gain > 0, *pair) for pair in (modes, modes[::-1]))
-        turned |= (best == MODES[-1]) & (other != MODES[-1]) & (other != MODES[0])
+    if modes is not None:
+        turned |= _is_fine_on_one_side(modes, gain)
     table["change"] = _words(gain, turned)
-    table["value"], table["candidate_value"], table["baseline_value"] = new - old, new, old
-    texts = [_texts(run, system, pairs.key, labels[pairs.key]) for run, system in pairs.origins]
-    for name in (name for name in TEXTS if any(name in one for one in texts)):
-        table[f"candidate_{name}"], table[f"baseline_{name}"] = (one.get(name) for one in texts)
-    if modes:
-        table["candidate_mode"], table["baseline_mode"] = modes
+    table["value"] = new - old
+    table["candidate_value"] = new
+    table["baseline_value"] = old
+    of_new, of_old = (
+        _texts(run, system, pairs.key, labels[pairs.key]) for run, system in pairs.origins
+    )
+    for name in TEXTS:
+        if name in of_new or name in of_old:
+            table[f"candidate_{name}"] = of_new.get(name)
+            table[f"baseline_{name}"] = of_old.get(name)
+    if modes is not None:
+        table["candidate_mode"] = modes.candidate
+        table["baseline_mode"] = modes.baseline
     return table
+
+
+class _Modes(NamedTuple):
+    """The failure modes of some questions on both sides."""
+
+    candidate: npt.NDArray[Any]
+    baseline: npt.NDArray[Any]
+
+
+def _is_fine_on_one_side(modes: _Modes, gain: Array) -> Flags:
+    """Return where the better side has no failure mode, and the other has one that is known."""
+    unknown, fine = MODES[0], MODES[-1]
+    is_gain = gain > 0
+    better_side = np.where(is_gain, modes.candidate, modes.baseline)
+    worse_side = np.where(is_gain, modes.baseline, modes.candidate)
+    return (better_side == fine) & (worse_side != fine) & (worse_side != unknown)
 
 
 def _words(gain: Array, turned: Flags) -> npt.NDArray[np.str_]:
@@ -149,39 +170,42 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
         and ``change``: ``fixed``, ``broken``, ``better``, ``worse`` or ``same``.
     """
     column = primary_of(columns_of(pairs, scenario), None)
-    common = np.all(pairs.states < 4, axis=0).any(axis=1)
+    common = np.all(pairs.states < ABSENT, axis=0).any(axis=1)
     labels = pairs.labels[common].reset_index(drop=True)
-    none = np.full(len(common), np.nan)
-    gain, now, before = (none,) * 3 if column is None else (column.gain, *column.scores)
+    if column is None:
+        gain = now = before = np.full(len(common), np.nan)
+    else:
+        gain = column.gain
+        now, before = column.scores
     table = pd.DataFrame(
         {"sample_id": labels[pairs.key], "before": before[common], "now": now[common]}
     )
     table["now_label"] = labels.get("candidate_label")
     table["before_label"] = labels.get("baseline_label")
-    sides = zip(("now", "before"), pairs.origins, strict=True)
-    for side, (run, system) in sides:
+    for side, (run, system) in zip(("now", "before"), pairs.origins, strict=True):
         # Of rows that are not all held the answers stay where they are.
         if isinstance(run.frame, pd.DataFrame):
             texts = _texts(run, system, pairs.key, labels[pairs.key], ["answer"])
             table = table.assign(**{f"{side}_{name}": cells for name, cells in texts.items()})
     known = table[["now_label", "before_label"]].notna().all(axis=1).to_numpy()
-    right = [table[f"{side}_label"].isin(RIGHT).to_numpy(int) for side in ("now", "before")]
-    change = _words(np.where(known, right[0] - right[1], np.nan_to_num(gain[common])), known)
+    is_right_now = table["now_label"].isin(RIGHT).to_numpy(int)
+    was_right = table["before_label"].isin(RIGHT).to_numpy(int)
+    # Labels say whether an answer is right; without both of them the score says whether it is better.
+    change = _words(np.where(known, is_right_now - was_right, np.nan_to_num(gain[common])), known)
     return table.assign(change=change)
 
 
-def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
-    """Return the failure modes of some questions, of the candidate and the baseline; none where none applies."""
+def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> _Modes | None:
+    """Return the failure modes of some questions; None where the metrics that tell them are not there."""
     comparable = [metric for metric in pairs.metrics if same_scale(metric)]
     if not {*NEEDED} <= {metric.name for metric in comparable}:
-        return []
-    frames = [
-        pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics])
+        return None
+    names = [metric.name for metric in pairs.metrics]
+    candidate, baseline = (
+        failure_modes(pd.DataFrame(side[at], columns=names), metrics=comparable)["failure_mode"]
         for side in pairs.scores
-    ]
-    return [
-        failure_modes(one, metrics=comparable)["failure_mode"].to_numpy(object) for one in frames
-    ]
+    )
+    return _Modes(candidate.to_numpy(object), baseline.to_numpy(object))
 
 
 def _texts(
@@ -196,7 +220,10 @@ def _texts(
     have = {name: TEXTS[name] for name in names if TEXTS[name] in there}
     if not have:
         return {}
-    only = {key: questions.tolist(), **({} if system is None else {run.system: [system]})}
-    rows = rows_of(run.frame, [], only, texts=[*have.values()], only=only).drop_duplicates(key)
-    asked = rows.set_index(key).reindex(questions)
+    only: dict[str, list[Any]] = {key: questions.tolist()}
+    if system is not None:
+        only[run.system] = [system]
+    rows = rows_of(run.frame, [], only, texts=[*have.values()], only=only)
+    # Of a question that was answered several times the first answer is shown.
+    asked = rows.drop_duplicates(key).set_index(key).reindex(questions)
     return {name: asked[column].to_list() for name, column in have.items()}

@@ -43,11 +43,17 @@ class Standings:
     @property
     def places(self) -> dict[str, str]:
         """The rank of each system as a text, the best first; ``1–2`` where it is tied."""
-        rows = self.ranks[["system", "rank", "rank_high"]].itertuples(index=False)
-        return {name: f"{rank}–{last}" if last > rank else f"{rank}" for name, rank, last in rows}
+        places = {}
+        for row in self.ranks.itertuples():
+            if row.rank_high > row.rank:
+                places[row.system] = f"{row.rank}–{row.rank_high}"
+            else:
+                places[row.system] = f"{row.rank}"
+        return places
 
     def __repr__(self) -> str:
-        return f"Standings({self.metric}: {', '.join(f'{name} {place}' for name, place in self.places.items())})"
+        places = ", ".join(f"{name} {place}" for name, place in self.places.items())
+        return f"Standings({self.metric}: {places})"
 
 
 def standings(
@@ -93,24 +99,43 @@ def standings(
     if len(run.systems) < 2:
         have = listing(run.systems) or "none"
         raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
+    # Each two systems are paired once; the other direction is the same pairs with the sides exchanged.
     once = pairs_of_systems(run, on, couples=itertools.combinations(run.systems, 2))
     by_ends = {(pairs.candidate, pairs.baseline): pairs for pairs in once}
-    by_ends |= {ends[::-1]: pairs.swapped for ends, pairs in by_ends.items()}
+    by_ends |= {(old, new): pairs.swapped for (new, old), pairs in by_ends.items()}
     every = [by_ends[new, old] for old in run.systems for new in run.systems if new != old]
     pairs = compared(every, run.scenario, margin=margin, primary=metric, only_primary=True)
     if pairs.empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")
-    alpha = 1 - float(pairs["level"].iloc[0])
-    sides = [frozenset(pair) for pair in zip(pairs["candidate"], pairs["baseline"], strict=True)]
-    tested = dict(zip(sides, pairs["p"], strict=True))  # both directions are one test
-    adjusted = dict(zip(tested, stats.holm(list(tested.values())), strict=True))
-    pairs["p_holm"] = [adjusted[pair] for pair in sides]
+    pairs["p_holm"] = _adjusted_over_pairs(pairs)
     # What all pairs together do not show is what an interval that holds 0 would say.
-    is_open = ~(pairs["p_holm"] < alpha)
-    undone = {"better": "undecided", "worse": "undecided"}
-    undone |= {"better_within": "same", "worse_within": "same"}
-    pairs["outcome"] = pairs["outcome"].where(~is_open, pairs["outcome"].replace(undone))
+    alpha = 1 - float(pairs["level"].iloc[0])
+    is_shown = pairs["p_holm"] < alpha
+    pairs["outcome"] = pairs["outcome"].where(is_shown, pairs["outcome"].replace(_NOT_SHOWN))
     pairs["win_rate"] = (pairs["wins"] + pairs["ties"] / 2) / pairs["n_common"]
+    ranks = _ranks_of(pairs)
+    return Standings(pairs, ranks, str(pairs["metric"].iloc[0]))
+
+
+_NOT_SHOWN = {
+    "better": "undecided",
+    "worse": "undecided",
+    "better_within": "same",
+    "worse_within": "same",
+}
+
+
+def _adjusted_over_pairs(pairs: pd.DataFrame) -> list[float]:
+    """Return the p-values of all pairs after Holm's correction; both directions of a pair are one test."""
+    tests = [frozenset(ends) for ends in zip(pairs["candidate"], pairs["baseline"], strict=True)]
+    p_of_test = dict(zip(tests, pairs["p"], strict=True))
+    adjusted = dict(zip(p_of_test, stats.holm(list(p_of_test.values())), strict=True))
+    return [adjusted[test] for test in tests]
+
+
+def _ranks_of(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the ranks of the systems, the best first; see `Standings`."""
+    # Above 0 is good, whichever end of the metric is.
     value = pairs["value"] * pairs["better"].map({"higher": 1.0, "lower": -1.0})
     won = {f"n_{word}": pairs["outcome"] == word for word in ("better", "worse")}
     counts = {"value": "mean", "win_rate": "mean", "n_better": "sum", "n_worse": "sum"}
@@ -122,8 +147,9 @@ def standings(
     )
     ranks.insert(1, "rank", ranks["n_worse"] + 1)
     ranks.insert(2, "rank_high", len(ranks) - ranks["n_better"])
-    order = ["rank", "rank_high", "value"]
-    ranks = ranks.sort_values(
-        order, ascending=[True, True, False], kind="stable", ignore_index=True
+    return ranks.sort_values(
+        ["rank", "rank_high", "value"],
+        ascending=[True, True, False],
+        kind="stable",
+        ignore_index=True,
     )
-    return Standings(pairs, ranks, str(pairs["metric"].iloc[0]))

@@ -10,7 +10,7 @@ from ragnb import stats
 from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.columns import Column
 from ragnb.comparison.estimates import TIE, detectable, difference, mean_of, p_value
-from ragnb.comparison.pairs import STATES, Pairs
+from ragnb.comparison.pairs import NOT_APPLICABLE, OK, STATES, Pairs
 from ragnb.comparison.people import decided_apart, decided_by_people
 from ragnb.stats import NONE, Estimate
 from ragnb.weights.columns import Codes
@@ -29,12 +29,14 @@ def row_of(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, A
     new, old = column.scores[:, kept]
     scores = column.own[:, kept]
     gain = column.gain[kept]
-    there = ~np.isnan(gain) & (weight > 0)
-    only = ~np.isnan(scores) & np.isnan(gain) & (weight > 0)
-    alone = only.sum(axis=1).tolist()
+    there = ~np.isnan(gain) & (weight > 0)  # (Q,): on both sides
+    only = ~np.isnan(scores) & np.isnan(gain) & (weight > 0)  # (2, Q): on that side alone
+    n_only_new, n_only_old = only.sum(axis=1).tolist()
     paired = difference_of(pairs, column, column.scores, kept, level)
     shown = detectable(paired, level)
+    # The variances of both sides add up: their repeats are independent.
     noise = _noise(column.noise[:, kept].sum(axis=0)[there], weight[there], level)
+    everywhere = _everywhere(paired, scores, only, clusters, weight, level)
     row = {
         "candidate": pairs.candidate,
         "baseline": pairs.baseline,
@@ -46,10 +48,10 @@ def row_of(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, A
         "se": paired.se,
         "df": paired.df,
         "n_common": paired.n,
-        "n_only_candidate": alone[0],
-        "n_only_baseline": alone[1],
+        "n_only_candidate": n_only_new,
+        "n_only_baseline": n_only_old,
         "n_lost": _lost(column.states[0, kept][only[1]]),
-        "n_left_out": sum(alone),
+        "n_left_out": n_only_new + n_only_old,
         "left_out": _left_out(pairs, column.states[:, kept], only),
         "wins": int((gain[there] > TIE).sum()),
         "ties": int((np.abs(gain[there]) <= TIE).sum()),
@@ -63,9 +65,7 @@ def row_of(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, A
         "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], weight),
         # What the baseline lost is no excuse for what the candidate did.
         "worst_if_lost": _mean(column.filled[0, kept] - scores[1], weight),
-        **with_ends(
-            _everywhere(paired, scores, only, clusters, weight, level), "all_value", "all_"
-        ),
+        **with_ends(everywhere, "all_value", "all_"),
         "n_clusters": paired.n_clusters,
         "n_eff": paired.n_eff,
         "cluster_unit": pairs.unit,
@@ -83,7 +83,8 @@ def _unpaired(
     new, old = (mean_of(side, clusters, weight, level, complete) for side in own)
     value = new.value - old.value
     se = float(np.hypot(new.se, old.se))
-    half = float(stats.t_quantile(level, max(min(new.df, old.df), 1.0))) * se
+    df = max(min(new.df, old.df), 1.0)
+    half = float(stats.t_quantile(level, df)) * se
     return {
         "unpaired_value": value,
         "unpaired_se": se,
@@ -96,9 +97,10 @@ def _everywhere(
     found: Estimate, own: Array, only: Flags, clusters: Codes, weight: Array, level: float
 ) -> Estimate:
     """Return the difference over all questions of either side, where common ones alone tell little; else none."""
-    few = found.n < _LITTLE_OVERLAP * (found.n + only.sum())
-    if not few:
+    n_either = found.n + only.sum()
+    if found.n >= _LITTLE_OVERLAP * n_either:
         return NONE
+    # All scores in one row, those of the candidate first. A document of both sides stays one cluster.
     return stats.contrast(
         own.ravel(),
         np.repeat([True, False], len(weight)),
@@ -120,6 +122,7 @@ def _questions_needed(found: Estimate, shown: float) -> float:
     if abs(found.value) <= TIE:
         # Of no difference no number of questions shows one.
         return np.nan
+    # A standard error goes with the root of the number of questions.
     return float(np.ceil(found.n * (shown / abs(found.value)) ** 2))
 
 
@@ -142,6 +145,7 @@ def _of_people(
         complete=pairs.complete,
         is_rated=not np.isnan(human).all(),
     )
+    # Without enough pairs, ratings of different questions may do; an entire corpus is no sample of documents.
     if not people.is_covered and not pairs.complete:
         scores = np.stack([new, old])
         unpaired_ratings = decided_apart(
@@ -163,19 +167,23 @@ def _of_people(
 
 def _lost(states: Array) -> int:
     """Count the questions that only the baseline scored, without those that the metric does not apply to."""
-    return int((states != STATES.index("not_applicable")).sum())
+    return int((states != NOT_APPLICABLE).sum())
 
 
 def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:
     """Count why questions scored by one side are not pairs, by the status of the other side's score."""
+    new, old = states
+    only_new, only_old = only
     parts = []
-    for name, lacking in (
-        (pairs.candidate, states[0, only[1]]),
-        (pairs.baseline, states[1, only[0]]),
-    ):
-        why = [f"{n} {STATES[k]}" for k, n in enumerate(np.bincount(lacking)) if n and k]
-        if why:
-            parts += [f"{name}: {', '.join(why)}"]
+    for name, lacking in ((pairs.candidate, new[only_old]), (pairs.baseline, old[only_new])):
+        # Of a weighted score, which has no states of its own, all are 0: nothing is told.
+        counts = [
+            f"{n} {STATES[state]}"
+            for state, n in enumerate(np.bincount(lacking))
+            if n and state != OK
+        ]
+        if counts:
+            parts.append(f"{name}: {', '.join(counts)}")
     return "; ".join(parts)
 
 
@@ -202,8 +210,11 @@ def _noise(of_question: Array, weights: Array, level: float) -> float:
     """Return the bound of the mean difference, at `level`, if the systems differed by judge noise alone."""
     from scipy.special import ndtri
 
-    if not (repeated := ~np.isnan(of_question)).any():
+    is_repeated = ~np.isnan(of_question)
+    if not is_repeated.any():
         return np.nan
     # Questions that were not repeated are as noisy as those that were.
-    spread = np.where(repeated, of_question, of_question[repeated].mean())
-    return float(ndtri(0.5 + level / 2) * np.sqrt(stats.inner(weights**2, spread)) / weights.sum())
+    variance = np.where(is_repeated, of_question, of_question[is_repeated].mean())
+    # The standard error of a weighted mean is √(Σ w²·variance) / Σw.
+    root = np.sqrt(stats.inner(weights**2, variance))
+    return float(ndtri(0.5 + level / 2) * root / weights.sum())

@@ -35,6 +35,8 @@ def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
 def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
     """Write a difference with its interval where there is one, ``+0.113 (+0.036 to +0.191)``.
 
+    `name` makes the three columns: ``{}_without`` takes ``value_without, low_without, high_without``.
+
     Examples
     --------
     >>> from ragnb import texts
@@ -42,7 +44,9 @@ def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
     >>> difference(row, texts.load("en"))
     '+11.3 points (+3.6 to +19.1)'
     """
-    low, high = (signed(row[name.format(end)], row["role"] == "rate") for end in ("low", "high"))
+    share = row["role"] == "rate"
+    low = signed(row[name.format("low")], share)
+    high = signed(row[name.format("high")], share)
     text = change(row, say, name.format("value"))
     if MISSING in (low, text):
         return text
@@ -73,18 +77,21 @@ def scored_questions(row: Mapping[Any, Any]) -> int:
 
 
 def signed_amount(value: float) -> str:
+    """Write a difference of amounts with its sign."""
     if pd.isna(value):
         return MISSING
     return f"{_sign(value)}{amount(abs(value))}"
 
 
 def percent_change(share: float) -> str:
+    """Write a relative change with its sign."""
     if pd.isna(share):
         return MISSING
     return f"{_sign(share)}{share_of(share)}"
 
 
 def _sign(value: float) -> str:
+    # The minus sign, as `markup.signed` writes it, not a hyphen.
     if value < 0:
         return "−"
     return "+"
@@ -92,10 +99,12 @@ def _sign(value: float) -> str:
 
 def share_of(share: float) -> str:
     """Write how large a relative change is; a small one with a decimal."""
-    return percent(abs(share), 0 if abs(share) >= 0.1 else 1)
+    decimals = 0 if abs(share) >= 0.1 else 1
+    return percent(abs(share), decimals)
 
 
 def ends_of(low: str, high: str, say: Any) -> str:
+    """Write an interval from its ends as they are written, empty where one is missing."""
     if MISSING in (low, high):
         return ""
     return str(say("sheet.from_to", low=low, high=high))
@@ -103,5 +112,10 @@ def ends_of(low: str, high: str, say: Any) -> str:
 
 def why_left_out(left_out: str, say: Any) -> str:
     """Return why questions are excluded, in a language: ``new: 3 failed, 2 absent``."""
+
+    def translated(match: re.Match[str]) -> str:
+        return f"{match[1]} {say(f'compare.state.{match[2]}')}"
+
+    # Only a number and a state between the marks that `left_out` is made with: a system may be called "2 failed".
     pattern = r"(?<=[:,] )(\d+) (failed|not_applicable|missing|absent)(?=[,;]|$)"
-    return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
+    return re.sub(pattern, translated, left_out)
