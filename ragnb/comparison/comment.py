@@ -56,7 +56,7 @@ def comment(view: View, changed: pd.DataFrame) -> str:
     if worse.empty:
         return _cut(text)
     head = f"\n## {say('compare.became_worse')}\n\n"
-    # As long as the real one, whose number has three digits at most.
+    # How many do not fit is known last; until then the placeholder takes the room of their number.
     end = f"\n{say('compare.more_worse', n='{n}')}\n"
     room = MOST - len(text) - len(head) - len(end)
     shown: list[str] = []

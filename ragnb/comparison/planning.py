@@ -118,13 +118,6 @@ def plan(
     [0.086]
     """
     need_known("kind", kind, _OF_PILOT)
-    assumed = {
-        "sd": sd,
-        "icc": icc,
-        "per_document": per_document,
-        "level": level,
-        "questions": questions,
-    }
     if pilot is not None:
         rows = list(_OF_PILOT[kind](pilot, expected, target, {"level": level} | settings))
     elif settings:
@@ -133,17 +126,26 @@ def plan(
         )
     else:
         if target is None:
-            target = {"comparison": 0.0, "calibration": 0.8}.get(kind)
-        rows = [_assumed(kind, assumed | {"expected": expected, "target": target})]
-    table = pd.DataFrame(
-        [dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object
-    )
+            target = _USUAL_TARGETS.get(kind)
+        assumed = {
+            "sd": sd,
+            "icc": icc,
+            "per_document": per_document,
+            "level": level,
+            "questions": questions,
+            "expected": expected,
+            "target": target,
+        }
+        rows = [_assumed(kind, assumed)]
+    rows = [dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows]
+    table = pd.DataFrame(rows, dtype=object)
     table = table.astype(dict.fromkeys(("n", "needed", "more", "documents"), "Int64"))
     return table.astype(
         dict.fromkeys(("expected", "target", "detectable", "design_effect"), "float")
     )
 
 
+_USUAL_TARGETS = {"comparison": 0.0, "calibration": 0.8}  # the threshold of a gate is its own
 _SUCH_AS = {
     "gate": {"target": 0.8, "expected": 0.9, "questions": 200, "sd": 0.3},
     "comparison": {"target": 0.0, "expected": 0.05, "questions": 200, "sd": 0.3},
@@ -157,7 +159,7 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     _check_assumptions(kind, asked)
     design = _Design.of(kind, asked)
     mean = asked["expected"]
-    out = {
+    row = {
         "about": kind,
         "expected": mean,
         "target": design.target,
@@ -166,11 +168,11 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     if asked["questions"] is not None:
         n = asked["questions"]
         documents = ceil(n / design.per_document)
-        return out | {"needed": n, "documents": documents, "detectable": design.detectable(n)}
+        return row | {"needed": n, "documents": documents, "detectable": design.detectable(n)}
     needed = design.needed(mean)
     if needed is None:
-        return out | {"reason": "too_close"}
-    return out | {
+        return row | {"reason": "too_close"}
+    return row | {
         "needed": needed,
         "more": needed,
         "documents": ceil(needed / design.per_document),
@@ -180,15 +182,21 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_assumptions(kind: str, asked: Mapping[str, Any]) -> None:
     """Refuse assumptions that are missing or out of range."""
-    shares = asked["sd"] is None and kind != "comparison"
-    span = (0, 1) if shares else (-np.inf, np.inf)
-    bounds = {"target": span, "icc": (0, 1), "level": (1e-6, 1 - 1e-6), "per_document": (1, np.inf)}
+    # Without a standard deviation the scores are pass/fail: a mean is a share, and tells it.
+    are_shares = asked["sd"] is None and kind != "comparison"
+    span = (0, 1) if are_shares else (-np.inf, np.inf)
+    bounds = {
+        "target": span,
+        "icc": (0, 1),
+        "level": (1e-6, 1 - 1e-6),
+        "per_document": (1, np.inf),
+    }
     if asked["questions"] is None:
-        bounds |= {"expected": span}
+        bounds["expected"] = span
     else:
-        bounds |= {"questions": (2, np.inf)}
-    if not shares:
-        bounds |= {"sd": (1e-12, np.inf)}
+        bounds["questions"] = (2, np.inf)
+    if not are_shares:
+        bounds["sd"] = (1e-12, np.inf)
     lacking = [name for name in bounds if asked[name] is None]
     if lacking:
         example = ", ".join(f"{name}={_SUCH_AS[kind][name]}" for name in lacking)
@@ -197,13 +205,13 @@ def _check_assumptions(kind: str, asked: Mapping[str, Any]) -> None:
         )
     for name, (low, high) in bounds.items():
         value = asked[name]
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (number and low <= value <= high and np.isfinite(value)):
-            if number and high == 1 and 1 < value <= 100:
-                raise RagnbError(
-                    f"{name}={value!r} must lie between 0 and 1; write {value / 100:g}"
-                )
-            raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if is_number and low <= value <= high and np.isfinite(value):
+            continue
+        # Most likely a percentage.
+        if is_number and high == 1 and 1 < value <= 100:
+            raise RagnbError(f"{name}={value!r} must lie between 0 and 1; write {value / 100:g}")
+        raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
 
 
 @dataclass(frozen=True)
@@ -270,10 +278,11 @@ class _Design:
             # As the interval itself will: a mean near 1 over few documents has fewer degrees of freedom.
             t = stats.t_quantile(self.sides, df)
             df = float(stats.skewed_df(mean, n / self.effect, t, n / self.per_document, df))
-        half = np.float64(self.se(n, self.target))
+        # Half of the interval is what it is at the target, see `plan`; the mean scatters with its own error.
+        half = float(stats.t_quantile(self.sides, df)) * np.float64(self.se(n, self.target))
         se = np.float64(self.se(n, mean))
-        with np.errstate(divide="ignore"):
-            z = (abs(mean - self.target) - float(stats.t_quantile(self.sides, df)) * half) / se
+        with np.errstate(divide="ignore"):  # a share of 0 or 1 has no standard error
+            z = (abs(mean - self.target) - half) / se
         return float(stdtr(df, z)) - POWER
 
     def power(self, n: float, mean: float) -> float:
@@ -281,6 +290,7 @@ class _Design:
         if not self.labels:
             return self.by_interval(n, mean)
         alpha = 1 - self.level
+        # So many independent labels are worth as much as n that go together in clusters.
         independent = [n // self.effect]
         exact = float(stats.binomial_power(independent, self.target, mean, alpha=alpha)[0]) - POWER
         if self.effect == 1:
@@ -291,6 +301,7 @@ class _Design:
         """Return the least difference that n questions show with 80 % probability, nan where none is."""
         from scipy.optimize import brentq
 
+        # The largest mean to look at: a share is below 1, a mean is hardly a million standard deviations away.
         if self.sd is None:
             end = 1 - 1e-9
         else:
@@ -304,6 +315,7 @@ class _Design:
         """Return how many questions show with 80 % probability that a mean is above the target; None: too many."""
         from scipy.optimize import brentq
 
+        # Labels show one side only: agreement below the target is never shown to be above it.
         if self.by_interval(_MOST, mean) <= 0 or (self.labels and mean <= self.target):
             return None
         if self.by_interval(2, mean) < 0:
@@ -337,21 +349,17 @@ def _gates(
         gates = scenario.gates
     else:
         gates = DEFAULT_GATES
-    there = [
-        gate
-        for gate in gates
-        if gate.metric in set(means["metric"]) and gate.not_worse_than is None
-    ]
-    if not there:
+    there = set(means["metric"])
+    # A gate against another run is a comparison, which is planned as one.
+    planned = [gate for gate in gates if gate.metric in there and gate.not_worse_than is None]
+    if not planned:
         raise RagnbError(
             f"no gate uses a metric of the pilot ({listing(dict.fromkeys(means['metric']))}); name one: "
             "gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
         )
-    for row in records(
-        check_gates(means, gates=there, documents_may_fail=scenario.documents_may_fail)
-    ):
+    checked = check_gates(means, gates=planned, documents_may_fail=scenario.documents_may_fail)
+    for row in records(checked):
         more = row["more_needed"]
-        gap = abs(row["value"] - row["threshold"])
         if row["outcome"] in ("pass", "fail"):
             why = "decided"
         elif pd.isna(more):
@@ -366,7 +374,7 @@ def _gates(
             "n": row["n"],
             "needed": row["n"] + more,
             "more": more,
-            "detectable": gap,
+            "detectable": abs(row["value"] - row["threshold"]),
             "reason": why,
         }
 
@@ -380,21 +388,26 @@ def _pairs(
             "target= is the threshold of a gate; a comparison needs the difference: expected=0.03"
         )
     for row in records(compare(pilot, **settings)):
-        wanted = row["value"] if expected is None else expected
+        difference = row["value"] if expected is None else expected
         n = row["n_common"]
-        if wanted:
-            needed = n * (row["detectable"] / abs(wanted)) ** 2
+        # n questions detect `detectable`, and what is detected goes with the root of their number.
+        if difference:
+            needed = n * (row["detectable"] / abs(difference)) ** 2
         else:
             needed = np.nan
-        out = {
+        plan_of_metric = {
             "about": row["metric"],
             "system": row["candidate"],
-            "expected": wanted,
+            "expected": difference,
             "target": 0.0,
             "n": n,
+            "detectable": row["detectable"],
         }
-        plain = needed < _MOST and {"needed": ceil(needed), "more": max(ceil(needed) - n, 0)}
-        yield out | {"detectable": row["detectable"]} | (plain or {"reason": "too_close"})
+        # Also where it is nan: a metric without an interval.
+        if not needed < _MOST:
+            yield plan_of_metric | {"reason": "too_close"}
+            continue
+        yield plan_of_metric | {"needed": ceil(needed), "more": max(ceil(needed) - n, 0)}
 
 
 def _labels(
@@ -407,8 +420,14 @@ def _labels(
         rated = pilot
     else:
         rated = read_ratings(pilot)
-    card = calibrate(rated, **(settings if target is None else {"target": target} | settings))
+    if target is not None:
+        settings = {"target": target} | settings
+    card = calibrate(rated, **settings)
     for row, n in zip(records(card.labels_needed), card.verdicts["n"], strict=True):
+        if row["reason"] == "counted":
+            reason = None  # a number of labels was found
+        else:
+            reason = row["reason"]
         yield {
             "about": row["dimension"],
             "system": row["judge"],
@@ -418,7 +437,7 @@ def _labels(
             "more": row["more"],
             "design_effect": row["deff"],
             "n": int(n),
-            "reason": None if row["reason"] == "counted" else row["reason"],
+            "reason": reason,
         }
 
 

@@ -135,7 +135,7 @@ def _adjusted_over_pairs(pairs: pd.DataFrame) -> list[float]:
 
 def _ranks_of(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the ranks of the systems, the best first; see `Standings`."""
-    # Above 0 is good, whichever end of the metric is.
+    # Above 0 the system is better, also on a metric of which less is better.
     value = pairs["value"] * pairs["better"].map({"higher": 1.0, "lower": -1.0})
     won = {f"n_{word}": pairs["outcome"] == word for word in ("better", "worse")}
     counts = {"value": "mean", "win_rate": "mean", "n_better": "sum", "n_worse": "sum"}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 POINTS = 100_000  # draws of weights: a share of them is known to .3 percentage points
 _SEED = 20_26  # the same map each time it is drawn
 _BLOCK = 1 << 22  # numbers in memory at once: 32 MB
+_NEAREST = 500  # points from which the nearest flip is looked for
 _STEPS = 60  # halvings, after which a weight is known to 1e-18
 
 
@@ -127,55 +128,66 @@ class Kinds:
     @classmethod
     def of(cls, d: Array, v: Array, pattern: npt.NDArray[np.intp], present: Flags) -> Kinds:
         """Count the kinds of the differences `d`, nan where a side has no score."""
-        patterns = len(present)
+        n_patterns = len(present)
         shares = np.nan_to_num(d)
         changed = np.abs(shares) > TIE
         is_full = np.abs(np.abs(shares) - 1) <= TIE
         full = np.where(is_full, np.sign(shares), 0).astype(np.int8)
+        # Many questions are of few kinds, so that no weighting has to look at each question again.
         table = np.column_stack([pattern, changed, full]).astype(np.int64)
         kinds, count = np.unique(table, axis=0, return_counts=True)
         k = d.shape[1]
-        totals = np.zeros((patterns, k))
+        totals = np.zeros((n_patterns, k))
         np.add.at(totals, pattern, shares)
-        chosen = [shares[pattern == one] for one in range(patterns)]
-        products = np.stack([part.T @ part for part in chosen])
-        squares = np.bincount(pattern, v**2, patterns).astype(float)
+        of_patterns = [shares[pattern == one] for one in range(n_patterns)]
+        products = np.stack([part.T @ part for part in of_patterns])
+        squares = np.bincount(pattern, v**2, n_patterns).astype(float)
         # The columns as they were put together: the pattern, what changed, and which way it changed fully.
         pattern_of_kind = kinds[:, 0]
         changed_in_kind = kinds[:, 1 : k + 1] > 0
         fully_in_kind = kinds[:, k + 1 :].astype(np.int8)
         return cls(
-            pattern_of_kind,
-            changed_in_kind,
-            fully_in_kind,
-            count,
-            totals,
-            products,
-            squares,
-            present,
+            pattern=pattern_of_kind,
+            changed=changed_in_kind,
+            full=fully_in_kind,
+            count=count,
+            totals=totals,
+            products=products,
+            weight_squares=squares,
+            present=present,
         )
 
     def changes(self, omega: Array, used: Flags, support: Flags) -> Changes:
-        """Return what changes at some weightings of the same metrics, over the patterns in use."""
+        """Return what changes at some weightings of the same metrics, over the patterns in use.
+
+        Parameters
+        ----------
+        omega : (M, patterns in use · K) float
+            The weights of each metric in each pattern.
+        used : (P,) bool
+            The patterns in use.
+        support : (K,) bool
+            The metrics that have a weight in any of these weightings.
+        """
         inside = used[self.pattern]
         changed = self.changed[inside] & support
         differs = changed.any(axis=1)
         count = self.count[inside]
         # A weighted score changes by the whole range only where all its metrics do, and the same way.
-        there = self._present(inside, support)
+        there = self.present[self.pattern[inside]] & support
         full = np.where(there, self.full[inside], 0)
-        at_end = (np.abs(full.sum(axis=1)) == there.sum(axis=1)) & there.any(axis=1)
+        is_whole = (np.abs(full.sum(axis=1)) == there.sum(axis=1)) & there.any(axis=1)
         k = self.totals.shape[1]
-        weights = omega.reshape(len(omega), -1, k)
+        weights = omega.reshape(len(omega), -1, k)  # (M, patterns in use, K)
         total = np.einsum("mpk,pk->m", weights, self.totals[used])
         squares = np.einsum("mpk,pkl,mpl->m", weights, self.products[used], weights)
         return Changes(
-            int(count.sum()), int(count[differs].sum()), bool(at_end[differs].all()), total, squares
+            n=int(count.sum()),
+            changed=int(count[differs].sum()),
+            whole=bool(is_whole[differs].all()),
+            total=total,
+            squares=squares,
         )
-
-    def _present(self, inside: Flags, support: Flags) -> Flags:
-        """Return which metrics with a weight each kind of question has."""
-        return self.present[self.pattern[inside]] & support
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,10 +234,15 @@ class WeightMap:
                 f"metrics with different ranges have no weight map ({total.reason}); select metrics of one range, "
                 "or pass rescale=True"
             )
+        # A rate or a measure of operation has a place in the map only where it is given a weight.
         kept = np.array(
-            [m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)]
+            [
+                metric.role == "quality" or weight > 0
+                for metric, weight in zip(pairs.metrics, total.given, strict=True)
+            ]
         )
-        d = ((pairs.scores[0] - pairs.scores[1]) * total.slopes)[:, kept]
+        # Intercepts cancel out in a difference.
+        d = ((pairs.scores[0] - pairs.scores[1]) * total.slopes)[:, kept]  # (Q, K)
         asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
         if kept.sum() < 2 or not asked.any():
             raise RagnbError(
@@ -235,28 +252,31 @@ class WeightMap:
         d = d[asked]
         v = pairs.weights[asked]
         cluster = packed(pairs.clusters[asked])
-        weights = total.given[kept]
-        present, of_pattern = np.unique(~np.isnan(d), axis=0, return_inverse=True)
+        present, pattern = np.unique(~np.isnan(d), axis=0, return_inverse=True)
+        pattern = pattern.ravel()  # NumPy 2.0.0 returns the inverse of rows as a column
+        # Sums of v and of v·d over the questions of each cluster and pattern.
         shape = int(cluster.max()) + 1, len(present)
-        columns = [v, *(v * np.nan_to_num(x) for x in d.T)]
-        cell = np.ravel_multi_index((cluster, of_pattern.ravel()), shape)
-        made = [np.bincount(cell, column, shape[0] * shape[1]).reshape(shape) for column in columns]
-        cells: Array = np.stack(made, axis=2).astype(float)
+        cell = np.ravel_multi_index((cluster, pattern), shape)
+        summands = [v, *(v * np.nan_to_num(of_metric) for of_metric in d.T)]
+        sums = [
+            np.bincount(cell, summand, shape[0] * shape[1]).reshape(shape) for summand in summands
+        ]
+        cells: Array = np.stack(sums, axis=2).astype(float)
         width = float(total.high - total.low)
-        kinds = Kinds.of(d / width, v, of_pattern.ravel(), present)
-        names = tuple(metric.name for metric, used in zip(pairs.metrics, kept, strict=True) if used)
-        today: Array = weights / weights.sum()
+        weights = total.given[kept]
         return cls(
-            pairs.candidate,
-            pairs.baseline,
-            names,
-            today,
-            level,
-            present,
-            cells[..., 0],
-            cells[..., 1:],
-            kinds,
-            width,
+            candidate=pairs.candidate,
+            baseline=pairs.baseline,
+            metrics=tuple(
+                metric.name for metric, used in zip(pairs.metrics, kept, strict=True) if used
+            ),
+            today=weights / weights.sum(),
+            level=level,
+            present=present,
+            counts=cells[..., 0],
+            sums=cells[..., 1:],
+            kinds=Kinds.of(d / width, v, pattern, present),
+            width=width,
         )
 
     def reweighed(self, metric_weights: Mapping[str, float]) -> WeightMap:
@@ -270,21 +290,30 @@ class WeightMap:
 
     def _form(self, used: Flags) -> Form:
         """Return the standard error over the patterns in use as a quadratic form, and what goes with it."""
-        a = self.counts[:, used].sum(axis=1)
-        there = a > 0
-        a = a[there]
-        s = self.sums[there][:, used].reshape(len(a), -1)
-        total = a.sum()
-        g = len(a)
+        mass = self.counts[:, used].sum(axis=1)  # (G,): Σv of each cluster
+        there = mass > 0
+        mass = mass[there]
+        sums = self.sums[there][:, used].reshape(len(mass), -1)  # (G, patterns in use · K)
+        total = mass.sum()
+        n_clusters = len(mass)
         squares = float(self.kinds.weight_squares[used].sum())
         n_kish = float(stats.kish(total, squares))
-        if g < 2:
-            return Form(np.full((s.shape[1],) * 2, np.nan), np.nan, n_kish, 1.0)
-        h = a / total
-        parts = (s - np.outer(h, s.sum(axis=0))) / ((1 - h) * total)[:, None]
-        df = max(1 / float(h @ h) - 1, 1.0)
-        matrix = np.asarray((g - 1) / g * parts.T @ parts)
+        if n_clusters < 2:
+            size = sums.shape[1]
+            return Form(np.full((size, size), np.nan), np.nan, n_kish, 1.0)
+        share = mass / total
+        # By how much the means move without each cluster: the delete-one jackknife, its error a quadratic form.
+        moves = (sums - np.outer(share, sums.sum(axis=0))) / ((1 - share) * total)[:, None]
+        df = max(1 / float(share @ share) - 1, 1.0)
+        matrix = np.asarray((n_clusters - 1) / n_clusters * moves.T @ moves)
         return Form(matrix, float(stats.t_quantile(self.level, df)), n_kish, df + 1)
+
+    def _form_of(self, used: Flags) -> Form:
+        """Return the form over the patterns in use, computed once for each such set."""
+        key = used.tobytes()
+        if key not in self._forms:
+            self._forms[key] = self._form(used)
+        return self._forms[key]
 
     def _errors(self, omega: Array, form: Form, used: Flags) -> Array:
         """Return the standard errors at some weightings, none below the least where few questions change."""
@@ -292,11 +321,13 @@ class WeightMap:
         se: Array = np.sqrt(np.maximum(squared, 0.0))
         if not np.isfinite(self.width) or np.isnan(form.times):
             return se
-        chosen = omega.reshape(len(omega), -1, len(self.metrics)).any(axis=1)
+        # Which questions change depends on which metrics have a weight, not on how much: one count does for these.
+        has_weight = omega.reshape(len(omega), -1, len(self.metrics)).any(axis=1)
         value = np.abs(self._of_patterns(omega, used))
-        for support in np.unique(chosen, axis=0):
-            rows = np.flatnonzero((chosen == support).all(axis=1))
+        for support in np.unique(has_weight, axis=0):
+            rows = np.flatnonzero((has_weight == support).all(axis=1))
             changes = self.kinds.changes(omega[rows], used, support)
+            # As in `difference`: an error that is nan counts as none.
             identical = ~(se[rows] > 1e-12 * np.maximum(1.0, value[rows]))
             least = least_error(changes, form.n_kish, form.g_eff, identical=identical)
             applies = identical | changes.are_few
@@ -311,7 +342,8 @@ class WeightMap:
 
     def _value(self, w: Array) -> Array:
         """Return the difference at some weights, without its interval."""
-        (counts, sums), scale = self._totals, w @ self.present.T
+        counts, sums = self._totals
+        scale = w @ self.present.T  # (M, P): the weight of the metrics that a pattern has
         means: Array = np.divide(w @ sums.T, scale, out=np.zeros_like(scale), where=scale > 0)
         with np.errstate(invalid="ignore"):  # no question has any of these metrics
             return np.asarray(means.sum(axis=1) / ((scale > 0) @ counts))
@@ -326,7 +358,8 @@ class WeightMap:
 
     def _flipped(self, values: Array) -> Flags:
         """Return at which differences the other system leads than does today."""
-        return np.asarray(values * np.sign(self._value(self.today[None])[0]) < -TIE)
+        sign_today = np.sign(self._value(self.today[None])[0])
+        return np.asarray(values * sign_today < -TIE)
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -347,20 +380,21 @@ class WeightMap:
                 need_known("metric", name, self.metrics)
             metric_weights = [[metric_weights.get(name, 1.0) for name in self.metrics]]
         w = np.atleast_2d(np.asarray(metric_weights, dtype=float))
-        sound = np.isfinite(w).all() and (w >= 0).all() and w.any(axis=1).all()
-        if w.shape[1] != len(self.metrics) or not sound:
+        are_weights = np.isfinite(w).all() and (w >= 0).all() and w.any(axis=1).all()
+        if w.shape[1] != len(self.metrics) or not are_weights:
             raise RagnbError(
                 f"weights are {len(self.metrics)} numbers of at least 0, not all 0, for {listing(self.metrics)}"
             )
         scale = w @ self.present.T
         half = np.empty(len(w))
-        keys, of = np.unique(scale > 0, axis=0, return_inverse=True)
-        for k, used in enumerate(keys):
-            rows = np.flatnonzero(of.reshape(-1) == k)
-            if (key := used.tobytes()) not in self._forms:
-                self._forms[key] = self._form(used)
-            form = self._forms[key]
-            for some in np.array_split(rows, -(-len(rows) * len(form.matrix) // _BLOCK)):
+        # Weightings with the same patterns in use have one form; without a weight of 0 that is all of them.
+        uses, use_of = np.unique(scale > 0, axis=0, return_inverse=True)
+        for number, used in enumerate(uses):
+            rows = np.flatnonzero(use_of.reshape(-1) == number)
+            form = self._form_of(used)
+            n_blocks = -(-len(rows) * len(form.matrix) // _BLOCK)  # rounded up
+            for some in np.array_split(rows, n_blocks):
+                # Each pattern's weights add up to 1 over the metrics that it has.
                 shares = w[some][:, None, :] * self.present[used] / scale[some][:, used, None]
                 omega = shares.reshape(len(some), -1)
                 half[some] = form.times * self._errors(omega, form, used)
@@ -372,11 +406,11 @@ class WeightMap:
     @cached_property
     def points(self) -> pd.DataFrame:
         """The difference at 100,000 fixed weightings, uniform on the simplex: one column per metric, then `at`."""
+        # Exponential numbers over their sum are uniform on the simplex.
         drawn = np.random.default_rng(_SEED).standard_exponential((POINTS, len(self.metrics)))
         shares = drawn / drawn.sum(axis=1, keepdims=True)
-        return pd.concat(
-            [pd.DataFrame(shares, columns=list(self.metrics)), self.at(shares)], axis=1
-        )
+        weights = pd.DataFrame(shares, columns=list(self.metrics))
+        return pd.concat([weights, self.at(shares)], axis=1)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -384,9 +418,13 @@ class WeightMap:
 
         ``candidate, candidate_conclusive, baseline, baseline_conclusive``.
         """
-        p = self.points
-        leads = {"candidate": p["value"] > 0, "candidate_conclusive": p["low"] > 0}
-        leads |= {"baseline": p["value"] < 0, "baseline_conclusive": p["high"] < 0}
+        points = self.points
+        leads = {
+            "candidate": points["value"] > 0,
+            "candidate_conclusive": points["low"] > 0,
+            "baseline": points["value"] < 0,
+            "baseline_conclusive": points["high"] < 0,
+        }
         return {name: float(rows.mean()) for name, rows in leads.items()}
 
     @cached_property
@@ -400,33 +438,43 @@ class WeightMap:
         """
         share = np.linspace(0, 1, 101)
         k = len(self.metrics)
-        ways = np.stack([self._moved(one, share) for one in range(k)])
-        values = self._value(ways.reshape(-1, k)).reshape(k, -1)
+        ways = np.stack([self._moved(metric, share) for metric in range(k)])  # (K, 101, K)
+        values = self._value(ways.reshape(-1, k)).reshape(k, -1)  # (K, 101)
         away = np.where(self._flipped(values), np.abs(share - self.today[:, None]), np.inf)
-        border = self._border(ways[np.arange(k), away.argmin(axis=1)]).diagonal()
-        flip, (without, alone) = (
-            np.where(np.isfinite(away).any(axis=1), border, np.nan),
-            values[:, [0, -1]].T,
+        # From the nearest of the 101 shares back to the border; of each metric its own share there.
+        nearest = ways[np.arange(k), away.argmin(axis=1)]
+        border = self._border(nearest).diagonal()
+        flip = np.where(np.isfinite(away).any(axis=1), border, np.nan)
+        distance = np.abs(flip - self.today)
+        without = values[:, 0]
+        alone = values[:, -1]
+        table = pd.DataFrame(
+            {
+                "metric": self.metrics,
+                "today": self.today,
+                "flip": flip,
+                "distance": distance,
+                "without": without,
+                "alone": alone,
+            }
         )
-        table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
-        table = table.assign(distance=np.abs(flip - self.today), without=without, alone=alone)
-        return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(
-            drop=True
-        )
+        order = np.lexsort((-np.abs(alone - without), distance))  # nan comes last
+        return table.iloc[order].reset_index(drop=True)
 
     def strip(self, metric: str, *, points: int = 101) -> pd.DataFrame:
         """Return the difference while one metric's share goes from 0 to 1: ``share, value, low, high``."""
         need_known("metric", metric, self.metrics)
         share = np.linspace(0, 1, points)
-        found = self.at(self._moved(self.metrics.index(metric), share))
-        return pd.concat([pd.DataFrame({"share": share}), found], axis=1)
+        differences = self.at(self._moved(self.metrics.index(metric), share))
+        return pd.concat([pd.DataFrame({"share": share}), differences], axis=1)
 
     def _moved(self, k: int, share: Array) -> Array:
-        others = np.arange(len(self.today)) != k
-        if (self.today * others).any():
-            rest = self.today * others
-        else:
-            rest = others
+        """Return weightings in which one metric has these shares, and the others today's proportions."""
+        is_other = np.arange(len(self.today)) != k
+        rest = self.today * is_other
+        # Where today all weight is on this metric, the others share equally what it gives away.
+        if not rest.any():
+            rest = is_other
         weights = np.outer(1 - share, rest / rest.sum())
         weights[:, k] = share
         return weights
@@ -434,6 +482,7 @@ class WeightMap:
     def _border(self, ends: Array) -> Array:
         """Return where, on the way from today's weights to others, the sign of the difference changes."""
         now = self._value(self.today[None])[0]
+        # By halving: at `low` of the way the sign is still today's, at `high` it is not.
         low = np.zeros(len(ends))
         high = np.ones(len(ends))
         for _ in range(_STEPS):
@@ -450,17 +499,18 @@ class WeightMap:
         ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
         the single metrics and the transfers from one metric to another, each drawn to the very border.
         """
-        beyond = self.points.loc[
-            self._flipped(self.points["value"].to_numpy()), list(self.metrics)
-        ].to_numpy()
-        beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
+        is_flipped = self._flipped(self.points["value"].to_numpy())
+        beyond = self.points.loc[is_flipped, list(self.metrics)].to_numpy()
+        nearest = np.argsort(np.abs(beyond - self.today).sum(axis=1))[:_NEAREST]
         alone = np.eye(len(self.metrics))
-        ends = np.vstack(
-            [beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))]
-        )
-        if not len(ends := ends[self._flipped(self._value(ends))]):
+        # (K, K, K): all of today's weight of one metric given to another.
+        transfers = self.today + self.today[:, None, None] * (alone - alone[:, None])
+        ends = np.vstack([beyond[nearest], alone, *transfers])
+        ends = ends[self._flipped(self._value(ends))]
+        if not len(ends):
             return None
         border = self._border(ends)
+        # What one metric gives another takes: half of the differences is the weight that moves.
         moved = np.abs(border - self.today).sum(axis=1) / 2
         best = int(np.argmin(moved))
         weights = dict(zip(self.metrics, border[best].tolist(), strict=True))
@@ -469,13 +519,16 @@ class WeightMap:
     def __repr__(self) -> str:
         """Return a summary of which system leads."""
         shares = self.shares
-        leader, name = (
-            ("candidate", self.candidate)
-            if shares["candidate"] >= 0.5
-            else ("baseline", self.baseline)
-        )
-        words = f"{name} leads for {shares[leader]:.0%} of all weightings, conclusively for "
-        words += f"{shares[f'{leader}_conclusive']:.0%}"
-        if flip := self.nearest_flip:
+        if shares["candidate"] >= 0.5:
+            name = self.candidate
+            share = shares["candidate"]
+            conclusive = shares["candidate_conclusive"]
+        else:
+            name = self.baseline
+            share = shares["baseline"]
+            conclusive = shares["baseline_conclusive"]
+        words = f"{name} leads for {share:.0%} of all weightings, conclusively for {conclusive:.0%}"
+        flip = self.nearest_flip
+        if flip:
             words += f"; flips when {flip['distance']:.0%} of the weight moves"
         return f"WeightMap({words})"

@@ -34,8 +34,7 @@ from ragnb.schema import METRICS, TOTAL, Metric, metric_list, scale_of
 Thresholds = Mapping[str, Sequence[tuple[str, float]]] | Sequence[tuple[str, float]]
 _UNKNOWN = Metric("unknown")
 _LINES = ("--", ":", "-.", (0, (1, 3)))
-# Half the height of a row that a threshold takes.
-_STEP = 0.42
+_STEP = 0.42  # half the height that a threshold takes in the row of one system
 
 
 class OfMeans(LookOfSystems, total=False):
@@ -64,43 +63,44 @@ class Means:
         keys = [by, "metric"] if by else ["metric"]
         need_columns(means.columns, ("metric", "value", *keys[:-1]))
         if means.duplicated(keys).any():
+            others = [name for name in means if name not in ("metric", "value", "low", "high")]
             raise RagnbError(
                 f"means holds a metric twice; name the column that distinguishes the systems: by=… (have: "
-                f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
+                f"{listing(others)})"
             )
         self.say = speaker(look)
-        self.rows: dict[tuple[str, str], Mapping[Any, Any]] = {
-            (str(row[by]) if by else "", str(row["metric"])): row
-            for row in means.to_dict("records")
-        }
-        self.systems = list(dict.fromkeys(system for system, _ in self.rows)) or [""] * (not by)
+        self.rows: dict[tuple[str, str], Mapping[Any, Any]] = {}
+        for row in means.to_dict("records"):
+            system = str(row[by]) if by else ""
+            self.rows[system, str(row["metric"])] = row
+        self.systems = list(dict.fromkeys(system for system, _ in self.rows))
+        # A frame without rows still has one system, the unnamed one.
+        if not self.systems and not by:
+            self.systems = [""]
         check_systems(self.systems)
+        # A range and a direction are those of a metric, whichever system the row is of.
         about = {metric: row for (_, metric), row in self.rows.items()}
-        plain = [name for name in about if name != TOTAL]
-        if "weight" in means:
-            weighted = set(means.loc[means["weight"].notna(), "metric"])
+        if metrics is None:
+            names = _default_metrics(means, list(about), total)
         else:
-            weighted = set()
-        names = ([name for name in plain if name in weighted] or plain) + [TOTAL] * (
-            total and TOTAL in about
-        )
-        if metrics is not None:
             names = [
                 item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()
             ]
         self.ranges: dict[str, tuple[float, float]] = {}
         self.better: dict[str, str] = {}
+        self.endless: list[str] = []
         for name in names:
             need_known("metric", name, list(about))
             row = about[name]
             known = METRICS.get(name, _UNKNOWN)
-            ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
-            if all(map(math.isfinite, ends)):
-                self.ranges[name], self.better[name] = ends, row.get("better") or known.better
-        self.metrics, self.endless = (
-            [*self.ranges],
-            [name for name in names if name not in self.ranges],
-        )
+            low = float(row.get("range_low", known.low))
+            high = float(row.get("range_high", known.high))
+            if math.isfinite(low) and math.isfinite(high):
+                self.ranges[name] = (low, high)
+                self.better[name] = row.get("better") or known.better
+            else:
+                self.endless.append(name)
+        self.metrics = [*self.ranges]
         # Between its scale's ends a metric is shown beside others.
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
         scales = {*self.scales.values()}
@@ -116,12 +116,16 @@ class Means:
             name = self.say("chart.total")
         else:
             name = fitted(metric)
-        return name + " ↓" * (self.better[metric] == "lower")
+        if self.better[metric] == "lower":
+            return f"{name} ↓"
+        return name
 
     def written(self, system: str, metric: str, *, n: bool = False) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing; on request with its n."""
-        if is_missing((row := self.rows.get((system, metric), {})).get("value")):
-            return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
+        row = self.rows.get((system, metric), {})
+        if is_missing(row.get("value")):
+            why = gaps(row, self.say) or self.say("word.missing")
+            return f"{MISSING} {why}"
         rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
         words = with_interval(*estimate(row), percent=rate)
         if not n or is_missing(row.get("n")):
@@ -130,48 +134,69 @@ class Means:
 
     def shown(self, metric: str, *numbers: Any) -> list[Any]:
         """Return raw values if all metrics share a range, else positions in their own; None if missing."""
-        low, high = (0.0, 1.0) if self.common else self.ranges[metric]
+        if self.common:
+            low, high = 0.0, 1.0
+        else:
+            low, high = self.ranges[metric]
         return [None if is_missing(number) else (number - low) / (high - low) for number in numbers]
 
     def place(self, key: tuple[str, str]) -> float:
         """Return the position of an estimate in its range, 1 at the good end; nan if missing."""
-        value, (low, high) = self.at(*key)[0], self.scales[key[1]]
+        system, metric = key
+        value, _, _ = self.at(system, metric)
         if is_missing(value):
-            place = math.nan
-        else:
-            place = max((float(value) - low) / (high - low), 0.0)
-        if self.better[key[1]] == "lower":
+            return math.nan
+        low, high = self.scales[metric]
+        # A cosine may lie below its scale, see `scale_of`.
+        place = max((float(value) - low) / (high - low), 0.0)
+        if self.better[metric] == "lower":
             return 1.0 - place
         return place
 
     def finding(self) -> str:
         """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
-        there = [
+        estimates = [
             key for key in product(self.systems, self.metrics) if not math.isnan(self.place(key))
         ]
-        plain, totals = (
-            [key for key in there if (key[1] == TOTAL) is whole] for whole in (False, True)
-        )
-        several = len(self.systems) > 1
-        if several and totals:
-            ends = dict.fromkeys(
-                [max(totals, key=self.place), min(reversed(totals), key=self.place)]
-            )
-            values = ", ".join(
-                f"{fitted(system)} {self.written(system, TOTAL)}" for system, _ in ends
-            )
-            return self.say("chart.total_is", values=values)
+        totals = [key for key in estimates if key[1] == TOTAL]
+        plain = [key for key in estimates if key[1] != TOTAL]
+        if len(self.systems) > 1 and totals:
+            # Of equal totals the first is the best and the last the worst; one total is told once.
+            best = max(totals, key=self.place)
+            worst = min(reversed(totals), key=self.place)
+            values = []
+            for system, _ in dict.fromkeys([best, worst]):
+                values.append(f"{fitted(system)} {self.written(system, TOTAL)}")
+            return self.say("chart.total_is", values=", ".join(values))
         if not plain:
             return self.say("chart.nothing")
-        weak, strong = (
-            f"{self.head(metric)}{f' ({fitted(system)})' * several} {self.written(system, metric)}"
-            for system, metric in (min(plain, key=self.place), max(plain, key=self.place))
-        )
+        weak = self._named(min(plain, key=self.place))
+        strong = self._named(max(plain, key=self.place))
         if totals:
             return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
         if weak == strong:
             return weak
         return self.say("chart.ends", weak=weak, strong=strong)
+
+    def _named(self, key: tuple[str, str]) -> str:
+        """Write an estimate with its metric, and of several systems with its system."""
+        system, metric = key
+        name = self.head(metric)
+        if len(self.systems) > 1:
+            name += f" ({fitted(system)})"
+        return f"{name} {self.written(system, metric)}"
+
+
+def _default_metrics(means: pd.DataFrame, names: Sequence[str], total: bool) -> list[str]:
+    """Return the metrics that enter the weighted score, all where none is known to, and with `total` the total."""
+    plain = [name for name in names if name != TOTAL]
+    chosen = plain
+    if "weight" in means:
+        weighted = set(means.loc[means["weight"].notna(), "metric"])
+        chosen = [name for name in plain if name in weighted] or plain
+    if total and TOTAL in names:
+        return [*chosen, TOTAL]
+    return chosen
 
 
 def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, Any]:
@@ -181,19 +206,24 @@ def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, An
 
 def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
     """Return how many scores are missing, failed or not applicable; empty if none."""
-    numbers = [
-        (f"chart.{key}", row.get(key)) for key in ("n_missing", "n_failed", "n_not_applicable")
-    ]
-    return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
+    parts = []
+    for key in ("n_missing", "n_failed", "n_not_applicable"):
+        n = row.get(key)
+        if n is not None and n > 0:
+            parts.append(say(f"chart.{key}", n=int(n)))
+    return ", ".join(parts)
 
 
 def notes_below(
     say: Callable[..., str], lower: str, senses: Iterable[str], endless: Sequence[str]
 ) -> list[str]:
     """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
-    return [say(lower)] * ("lower" in senses) + [
-        say("chart.not_drawn", names=", ".join(endless))
-    ] * bool(endless)
+    notes = []
+    if "lower" in senses:
+        notes.append(say(lower))
+    if endless:
+        notes.append(say("chart.not_drawn", names=", ".join(endless)))
+    return notes
 
 
 def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMeans]) -> Axes:
@@ -237,52 +267,54 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     """
     table = Means(means, **look)
     rows = list[Row]()
-    own, (low, high) = table.common is None, table.common or (0.0, 1.0)
+    own = table.common is None  # each metric on its own range
+    low, high = table.common or (0.0, 1.0)
     colours = system_colours(look, table.systems)
     for metric in table.metrics:
+        head = table.head(metric)
         if own:
-            ends = " ({:g}–{:g})".format(*table.ranges[metric])
-        else:
-            ends = ""
+            head += " ({:g}–{:g})".format(*table.ranges[metric])
         dots = list[Dot]()
         for name, colour in zip(table.systems, colours, strict=False):
             shown = table.shown(metric, *table.at(name, metric))
             words = table.written(name, metric, n=True)
             dots.append(Dot(shown, words, colour, label=fitted(name)))
-        rows.append((table.head(metric) + ends, dots))
-    notes = [
-        table.say("chart.shares")
-        if own
-        else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")
-    ]
-    notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
-    # A cosine may lie below the others' 0.
+        rows.append((head, dots))
     if own:
-        lows = []
+        notes = [table.say("chart.shares")]
     else:
+        notes = [table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
+        # A cosine may lie below the others' 0.
         lows = [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
-    half = (len(table.systems) - 1) / 2 + _STEP
-    styles = dict[str, Any]()
+        low = min([low, *lows])
+    notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
     about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
-    with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
-        for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
-            of_metric = bars.get(metric, ()) if isinstance(bars, Mapping) else bars
-            for name, at in of_metric:
-                label = "_bar" if name in styles else fitted(name)
-                line: Any = {
-                    "linestyle": styles.setdefault(name, _LINES[len(styles) % len(_LINES)]),
-                    "zorder": 1,
-                }
-                upright = [middle - half, middle + half]
-                ax.plot(
-                    table.shown(metric, at, at),
-                    upright,
-                    color=INK,
-                    linewidth=1.2,
-                    label=label,
-                    **line,
-                )
+    with dot_rows(look, rows, **about, span=(low, high)) as ax:
+        _draw_thresholds(ax, table, bars)
     return ax
+
+
+def _draw_thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
+    """Draw the thresholds of each metric in its row; a name has one style, and is in the legend once."""
+    half = (len(table.systems) - 1) / 2 + _STEP  # of the height of a row of several systems
+    styles = dict[str, Any]()
+    for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
+        of_metric = bars.get(metric, ()) if isinstance(bars, Mapping) else bars
+        for name, at in of_metric:
+            # A label that begins with an underscore stays out of the legend.
+            label = "_bar"
+            if name not in styles:
+                label = fitted(name)
+                styles[name] = _LINES[len(styles) % len(_LINES)]
+            ax.plot(
+                table.shown(metric, at, at),
+                [middle - half, middle + half],
+                color=INK,
+                linewidth=1.2,
+                linestyle=styles[name],
+                label=label,
+                zorder=1,
+            )
 
 
 def system_colours(look: Mapping[str, Any], names: Sequence[str]) -> list[str]:
