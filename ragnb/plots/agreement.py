@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ragnb.plots.rows import DARK, LIGHT, grid
 
 _PAIRS = ("judge_score", "human_score", "n")
 MOST_STEPS = 25  # of a scale whose every pair of scores has a mark of its own
+_SLACK = 1e-9  # of a gap of scores: 4.3 − 3.3 is 1 up to rounding
 _RADIUS = 11.0  # points, of the mark of the most frequent pair
 
 
@@ -51,52 +52,92 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     >>> judge_human(counts).get_title(loc="left")
     '6 of 7 pairs agree within ±1; the judge is higher in 1, lower in 0'
     """
-    p = Part(card, "counts", _PAIRS, look)
-    (x, y, n), width, say = p.pairs(), p.set("tolerance"), p.say
-    low, high = p.ends(x, y)
-    (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
+    part = Part(card, "counts", _PAIRS, look)
+    x, y, n = part.pairs()
+    tolerance = part.set("tolerance")
+    say = part.say
+    low, high = part.ends(x, y)
+    across = _cells_of(x, low, high)
+    up = _cells_of(y, low, high)
     # The slack keeps a score in the cell that starts with it.
     upright, level = (np.clip(scores + 1e-9, low, high) for scores in (y, x))
-    table = np.histogram2d(upright, level, bins=[up, across], weights=n)[0][::-1]
-    written = [[count(n) if n else "" for n in row] for row in table.tolist()]
-    if (
-        max(text_width(text, 8.0) for row in written for text in row)
-        > 0.85 * WIDTH * 72 / table.shape[1] - 2
-    ):
-        written = [[""] * table.shape[1]] * len(table)
-    with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
+    counts, _, _ = np.histogram2d(upright, level, bins=[up.edges, across.edges], weights=n)
+    counts = counts[::-1]  # the highest human score in the first row
+    written = _written(counts)
+    height = min(max(0.34 * len(counts), 2.2), 5.0) + 0.9
+    with canvas(part.look, height) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
-        grid(ax, np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan), written, 8.0)
-        rows, columns = ((edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across))
-        _outline(ax, np.abs(rows[:, None] - columns) <= width + 1e-9)
-        few = high - low <= 12 and float(high - low).is_integer()
-        marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
-        labels = [f"{mark:g}" for mark in marks]
-        ax.set_xticks((marks - across[0]) / (across[1] - across[0]), labels)
-        ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
-        above, below = (n[gap > width + 1e-9].sum() for gap in (x - y, y - x))
+        shades = np.where(counts > 0, np.sqrt(counts / max(counts.max(), 1)), np.nan)
+        grid(ax, shades, written, 8.0)
+        rows, columns = ((edges[1:] + edges[:-1]) / 2 for edges in (up.edges[::-1], across.edges))
+        _outline(ax, np.abs(rows[:, None] - columns) <= tolerance + _SLACK)
+        _mark_scores(ax, across, up, low, high, len(counts))
+        above = n[x - y > tolerance + _SLACK].sum()
+        below = n[y - x > tolerance + _SLACK].sum()
         numbers = {"n": n.sum(), "inside": n.sum() - above - below, "above": above, "below": below}
-        exactly = "" if width else "_exact"
-        counts = {side: count(k) for side, k in numbers.items()}
-        finding = say(f"chart.pairs{exactly}", tolerance=f"{width:g}", **counts)
-        outlined = say(f"chart.outlined{exactly}", tolerance=f"{width:g}")
-        notes = [say("chart.judge_axis"), outlined]
-        if not (exact and exact_too):
-            notes.append(say("chart.rounded"))
+        exactly = (
+            "" if tolerance else "_exact"
+        )  # without a tolerance scores agree where they are equal
+        finding = say(
+            f"chart.pairs{exactly}",
+            tolerance=f"{tolerance:g}",
+            **{name: count(k) for name, k in numbers.items()},
+        )
         if not n.sum():
             finding = say("chart.no_pairs")
-        describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), say("chart.human_axis"))
+        notes = [
+            say("chart.judge_axis"),
+            say(f"chart.outlined{exactly}", tolerance=f"{tolerance:g}"),
+        ]
+        if not (across.are_exact and up.are_exact):
+            notes.append(say("chart.rounded"))
+        describe(finding, [part.about, part.n(n.sum())], "; ".join(notes), say("chart.human_axis"))
     return ax
 
 
-def _edges(values: Any, low: float, high: float) -> tuple[Any, bool]:
-    """The edges of an axis' cells: around the coarsest steps that hold every score, else of 25 equal parts."""
+class _Cells(NamedTuple):
+    """The edges of the cells along an axis, and whether each score has a cell of its own."""
+
+    edges: Any
+    are_exact: bool
+
+
+def _cells_of(values: Any, low: float, high: float) -> _Cells:
+    """Return cells around the coarsest steps that hold every score, else 25 equal parts of the scale."""
     for parts in (1, 2, 3, 4, 5, 6, 10, 20):
         # Of the scale's length first, then of each score.
         steps = np.array([high - low, *(values - low)]) * parts
-        if steps[0] < MOST_STEPS and (np.abs(steps - np.round(steps)) < 1e-6).all():
-            return low + (np.arange(round(steps[0]) + 2) - 0.5) / parts, True
-    return np.linspace(low, high, MOST_STEPS + 1), False
+        are_whole = (np.abs(steps - np.round(steps)) < 1e-6).all()
+        if steps[0] < MOST_STEPS and are_whole:
+            # Half a step around each, so that the first and the last score are in the middle of a cell too.
+            return _Cells(low + (np.arange(round(steps[0]) + 2) - 0.5) / parts, True)
+    return _Cells(np.linspace(low, high, MOST_STEPS + 1), False)
+
+
+def _written(counts: Any) -> list[list[str]]:
+    """Return the numbers in the cells; none at all where the widest does not fit."""
+    n_columns = counts.shape[1]
+    written = [[count(n) if n else "" for n in row] for row in counts.tolist()]
+    widest = max(text_width(text, 8.0) for row in written for text in row)
+    # Points of one cell, two of them free; the cells take about 0.85 of the width.
+    room = 0.85 * WIDTH * 72 / n_columns - 2
+    if widest > room:
+        return [[""] * n_columns] * len(counts)
+    return written
+
+
+def _mark_scores(
+    ax: Axes, across: _Cells, up: _Cells, low: float, high: float, n_rows: int
+) -> None:
+    """Write scores along both axes: whole ones where they are few, else five from end to end."""
+    if high - low <= 12 and float(high - low).is_integer():
+        marks = np.linspace(low, high, int(high - low) + 1)
+    else:
+        marks = np.linspace(low, high, 5)
+    labels = [f"{mark:g}" for mark in marks]
+    # A grid has cells of size 1, counted from the left and from the top.
+    ax.set_xticks((marks - across.edges[0]) / (across.edges[1] - across.edges[0]), labels)
+    ax.set_yticks(n_rows - (marks - up.edges[0]) / (up.edges[1] - up.edges[0]), labels)
 
 
 def _outline(ax: Axes, inside: np.ndarray) -> None:
@@ -153,83 +194,119 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     >>> ax.collections[0].get_offsets().tolist(), ax.get_title(loc="left")
     ([[2.5, 1.0], [4.0, 0.0]], 'Differences between judge and human scores')
     """
-    p = Part(card, "counts", _PAIRS, look)
-    (x, y, n), say = p.pairs(), p.say
-    table = (
-        p.beside("table")
-        .reindex(columns=["measure", "value", "low", "high"])
-        .dropna(subset="value")
-    )
-    numbers_of = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
-    lines: dict[str, Any] = {
-        name: numbers_of[name] for name in ("loa_low", "bias", "loa_high") if name in numbers_of
-    }
-    shown = [0.0, *(x - y), *(at for at, _, _ in lines.values())]
-    low, high = p.ends((x + y) / 2)
+    part = Part(card, "counts", _PAIRS, look)
+    x, y, n = part.pairs()
+    mean = (x + y) / 2
+    gap = x - y
+    say = part.say
+    measures = _measures_of(part)
+    lines = {name: measures[name] for name in ("loa_low", "bias", "loa_high") if name in measures}
+    heights = [line.value for line in lines.values()]
+    shown = [0.0, *gap, *heights]
+    low, high = part.ends(mean)
+    # Half a point where all are equal, and the axis would have no length.
     margin = 0.04 * (high - low) or 0.5
-    more = 0.06 * np.ptp(shown) or 0.5
-    with canvas(p.look, 4.2) as (ax, describe):
-        ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
+    margin_above = 0.06 * np.ptp(shown) or 0.5
+    written = {name: say(f"chart.{name}", value=signed(*line)) for name, line in lines.items()}
+    notes = [say("chart.mean_axis"), say("chart.area")]
+    with canvas(part.look, 4.2) as (ax, describe):
+        ax.set(
+            xlim=(low - margin, high + margin),
+            ylim=(min(shown) - margin_above, max(shown) + margin_above),
+        )
         ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
-        radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
-        # The largest first, so that none is hidden.
-        order = np.argsort(-n, kind="stable")
-        dots: Any = {
-            "s": (2 * radius[order]) ** 2,
-            "color": BLUE,
-            "alpha": 0.65,
-            "linewidths": 0,
-            "zorder": 2,
-        }
-        ax.scatter(((x + y) / 2)[order], (x - y)[order], **dots)
-        for name, (at, *ends) in lines.items():
-            if not any(map(is_missing, ends)):
-                ax.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0, label="_span", zorder=0)
-            ax.axhline(
-                at,
-                color=INK,
-                linewidth=1.4,
-                linestyle="-" if name == "bias" else "--",
-                label=f"_{name}",
-            )
-        words = {
-            name: say(f"chart.{name}", value=signed(*numbers)) for name, numbers in lines.items()
-        }
-        heights = _apart([at for at, _, _ in lines.values()], 0.1 * (np.ptp(shown) + 2 * more))
-        for height, text in zip(heights, words.values(), strict=True):
-            beside: Any = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
-            ax.text(1.01, height, text.replace(" [", "\n["), **beside)
-        notes = [say("chart.mean_axis"), say("chart.area")]
-        if {"slope", "bias", "mean_judge", "mean_human"} <= set(numbers_of):
-            middle = (
-                (numbers_of["mean_judge"][0] + numbers_of["mean_human"][0]) / 2,
-                numbers_of["bias"][0],
-            )
-            ax.axline(
-                middle,
-                slope=numbers_of["slope"][0],
-                color=BAD,
-                linewidth=1.4,
-                linestyle=":",
-                label="_slope",
-            )
-            words["slope"] = say("chart.slope", value=signed(*numbers_of["slope"]))
-            notes.append(words["slope"])
-        if "bias" in numbers_of:
-            finding = say("chart.off", value=signed(*numbers_of["bias"]))
+        _draw_pairs(ax, mean, gap, n)
+        _draw_lines(ax, lines)
+        length = np.ptp(shown) + 2 * margin_above
+        _write_beside(ax, _apart(heights, 0.1 * length), list(written.values()))
+        if {"slope", "bias", "mean_judge", "mean_human"} <= set(measures):
+            _draw_slope(ax, measures)
+            written["slope"] = say("chart.slope", value=signed(*measures["slope"]))
+            notes.append(written["slope"])
+        if "bias" in measures:
+            finding = say("chart.off", value=signed(*measures["bias"]))
         else:
             finding = say("chart.not_summed")
         describe(
             finding,
-            [p.about, p.n(n.sum()), *words.values()],
+            [part.about, part.n(n.sum()), *written.values()],
             "\n".join(notes),
             say("chart.difference_axis"),
         )
     return ax
 
 
+class _Measure(NamedTuple):
+    """A measure of agreement with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def _measures_of(part: Part) -> dict[str, _Measure]:
+    """Return the measures of agreement that the card has a value of; none of a frame alone."""
+    table = part.beside("table").reindex(columns=["measure", "value", "low", "high"])
+    rows = table.dropna(subset="value").itertuples(index=False)
+    return {str(name): _Measure(*numbers) for name, *numbers in rows}
+
+
+def _draw_pairs(ax: Axes, mean: Any, gap: Any, n: Any) -> None:
+    """Draw a dot for each pair of scores, its area the number of pairs."""
+    radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
+    # The largest first, so that none is hidden.
+    order = np.argsort(-n, kind="stable")
+    ax.scatter(
+        mean[order],
+        gap[order],
+        s=(2 * radius[order]) ** 2,  # square points: matplotlib takes the square of the diameter
+        color=BLUE,
+        alpha=0.65,
+        linewidths=0,
+        zorder=2,
+    )
+
+
+def _draw_lines(ax: Axes, lines: dict[str, _Measure]) -> None:
+    """Draw the bias and the limits of agreement, each with the band of its interval."""
+    for name, (value, low, high) in lines.items():
+        if not (is_missing(low) or is_missing(high)):
+            ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label="_span", zorder=0)
+        style = "-" if name == "bias" else "--"
+        ax.axhline(value, color=INK, linewidth=1.4, linestyle=style, label=f"_{name}")
+
+
+def _write_beside(ax: Axes, heights: Any, words: list[str]) -> None:
+    """Write the numbers of the lines at the right of the Axes, an interval on a line of its own."""
+    for height, text in zip(heights, words, strict=True):
+        ax.text(
+            1.01,  # of the width of the Axes; the height is in the units of the differences
+            height,
+            text.replace(" [", "\n["),
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize=8.5,
+        )
+
+
+def _draw_slope(ax: Axes, measures: dict[str, _Measure]) -> None:
+    """Draw how the difference grows with the mean: a regression goes through the mean of both axes."""
+    mean = (measures["mean_judge"].value + measures["mean_human"].value) / 2
+    ax.axline(
+        (mean, measures["bias"].value),
+        slope=measures["slope"].value,
+        color=BAD,
+        linewidth=1.4,
+        linestyle=":",
+        label="_slope",
+    )
+
+
 def _apart(heights: list[float], least: float) -> Any:
     """Push rising heights apart until neighbours are at least `least` from each other, about the same middle."""
+    # Less the distances that are due by then, heights may stay equal but not fall: hence the running maximum.
     steps = least * np.arange(len(heights))
     apart = np.maximum.accumulate(np.array(heights) - steps) + steps
-    return apart + (np.mean(heights) - apart.mean() if heights else 0.0)
+    if not heights:
+        return apart
+    return apart + (np.mean(heights) - apart.mean())

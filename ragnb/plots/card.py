@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,15 +17,20 @@ from ragnb.plots.rows import Dot, Row, dot_rows, percents, whole_scale
 
 # Written at a place of the scale and a height of the Axes, a few points beside it.
 _FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+# The colour and the mark of each verdict.
 _VERDICTS = {
     "TRUST": (GOOD, "o"),
     "REJECT": (BAD, "s"),
     "NOT PROVEN": (WATCH, "^"),
     "too few": (GREY, "D"),
 }
-_WAYS = dict(
-    zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True)
-)
+# The colour and the mark of each way to a mean.
+_WAYS = {
+    "judge": (SYSTEM_COLOURS[0], "s"),
+    "human": (SYSTEM_COLOURS[1], "D"),
+    "corrected": (SYSTEM_COLOURS[2], "o"),
+}
+_MOST_NAMED = 3  # inflated groups in a title; further ones are counted
 # The lines of a label budget: column, colour, style and name.
 _CURVES = (
     ("share", BLUE, "-", "share_seen"),
@@ -66,44 +72,56 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
     >>> reliability(curve).get_title(loc="left")
     'Where the judge scores 1, the human mean is 1.500 [1.200, 1.800]'
     """
-    p = Part(card, "reliability", ("judge_score", "human", "n"), look)
+    part = Part(card, "reliability", ("judge_score", "human", "n"), look)
+    say = part.say
     names = ["judge_score", "human", "n", "low", "high", "isotonic"]
-    say = p.say
-    curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=names).astype(float)
+    curve = part.rows.sort_values("judge_score", kind="stable").reindex(columns=names).astype(float)
     x, human, n, low, high, isotonic = curve.to_numpy().T
-    with canvas(p.look, 4.0) as (ax, describe):
-        ends = p.ends(x, human, low, high)
+    with canvas(part.look, 4.0) as (ax, describe):
+        scale = part.ends(x, human, low, high)
         ax.plot(
-            ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average")
+            scale,
+            scale,
+            color=GREY,
+            linewidth=1,
+            linestyle="--",
+            label=say("chart.right_on_average"),
         )
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
         ax.vlines(x, low, high, color=BLUE, linewidth=1.6, label="_interval")
+        # A mean without an interval is hollow. Areas are as the numbers of ratings, the smallest still to be seen.
         faces = np.where(np.isnan(low), "none", BLUE)
-        sizes = np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14)
+        areas = np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14)
         ax.scatter(
-            x, human, s=sizes, c=faces, edgecolors=BLUE, label=say("chart.human_mean"), zorder=3
+            x, human, s=areas, c=faces, edgecolors=BLUE, label=say("chart.human_mean"), zorder=3
         )
         ax.plot(x, isotonic, color=ORANGE, linewidth=1.6, label=say("chart.isotonic"))
         # Every second n where they would touch.
         for k in range(0, len(x), 1 + len(x) // 12):
-            many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
-            ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
-        whole_scale(ax, "x", *ends, margin=0.04)
-        whole_scale(ax, "y", *ends, margin=0.04, below=0.088)
+            size = part.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
+            ax.annotate(size, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
+        whole_scale(ax, "x", *scale, margin=0.04)
+        # Below the scale there is room for the numbers along the bottom.
+        whole_scale(ax, "y", *scale, margin=0.04, below=0.088)
         legend_below(ax, 36)
-        words = [with_interval(*row) for row in zip(human, low, high, strict=True)]
-        finding = say("chart.no_intervals" if np.isnan(low).all() else "chart.none_off")
-        off = np.nan_to_num(np.fmax(low - x, x - high))
-        if off.max(initial=0.0) > 0:
-            # Of equals the last.
-            k = len(off) - 1 - int(off[::-1].argmax())
-            finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])
-        lines = [
-            f"{score:g}: {word} ({p.n(many)})"
-            for score, word, many in zip(x, words, n, strict=True)
-        ]
-        describe(finding, [p.about, *lines], say("chart.judge_axis"), say("chart.human_axis"))
+        means = [with_interval(*row) for row in zip(human, low, high, strict=True)]
+        lines = []
+        for score, mean, size in zip(x, means, n, strict=True):
+            lines.append(f"{score:g}: {mean} ({part.n(size)})")
+        finding = _most_off(x, low, high, means, say)
+        describe(finding, [part.about, *lines], say("chart.judge_axis"), say("chart.human_axis"))
     return ax
+
+
+def _most_off(x: Any, low: Any, high: Any, means: Sequence[str], say: Any) -> str:
+    """Say which score is furthest outside the interval of the human mean, or that none is."""
+    off = np.nan_to_num(np.fmax(low - x, x - high))  # 0 without an interval
+    if off.max(initial=0.0) > 0:
+        k = len(off) - 1 - int(off[::-1].argmax())  # of equals the last
+        return str(say("chart.humans_say", score=f"{x[k]:g}", value=means[k]))
+    if np.isnan(low).all():
+        return str(say("chart.no_intervals"))
+    return str(say("chart.none_off"))
 
 
 def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
@@ -138,43 +156,46 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     >>> band_shares(bands.assign(verdict=["REJECT", "TRUST"])).get_title(loc="left")
     'The judge is trusted where it scores 6-10; rejected where it scores 1-5'
     """
-    p = Part(card, "bands", ("band", "share", "n"), look)
-    if "start" not in p.rows:
-        bands = p.rows.iloc[::-1]
+    part = Part(card, "bands", ("band", "share", "n"), look)
+    say = part.say
+    if "start" not in part.rows:
+        bands = part.rows.iloc[::-1]
     else:
-        bands = p.rows.sort_values("start", ascending=False)
-    threshold = p.set("target")
-    say = p.say
+        bands = part.rows.sort_values("start", ascending=False)
+    threshold = part.set("target")
+    tolerance = part.set("tolerance")
     rows = list[Row]()
-    shown: dict[str, list[str]] = {"TRUST": [], "REJECT": []}
+    names_of: dict[str, list[str]] = {"TRUST": [], "REJECT": []}
     for row in bands.to_dict("records"):
         name = fitted(row["band"])
         verdict = str(row.get("verdict", ""))
         at = estimate(row, "share")
-        words = [with_interval(*at, percent=True), p.n(row["n"])]
+        words = [with_interval(*at, percent=True), part.n(row["n"])]
+        look_of_dot: tuple[str, ...] = ()  # the colour and the mark, if not those of every dot
         if verdict in _VERDICTS:
-            words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")]
-        rows.append((name, [Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))]))
-        shown.get(verdict, []).insert(0, name)
-    shares = [
-        say(f"chart.bands.{key.lower()}", bands=", ".join(bands))
-        for key, bands in shown.items()
-        if bands
-    ]
-    if shares:
+            words.append(say(f"chart.verdict.{verdict.lower().replace(' ', '_')}"))
+            look_of_dot = _VERDICTS[verdict]
+        rows.append((name, [Dot(at, "  ".join(words), *look_of_dot)]))
+        if verdict in names_of:
+            # The highest band is drawn first; a sentence names them from the lowest.
+            names_of[verdict].insert(0, name)
+    shares = []
+    for verdict, names in names_of.items():
+        if names:
+            shares.append(say(f"chart.bands.{verdict.lower()}", bands=", ".join(names)))
+    if bands["share"].isna().all():
+        finding = say("chart.no_pairs")
+    elif shares:
         finding = say("chart.bands.all", found=say("chart.and").join(shares))
     else:
         finding = say("chart.bands.none")
-    if bands["share"].isna().all():
-        finding = say("chart.no_pairs")
-    width = p.set("tolerance")
-    axis = say(
-        "chart.band_axis" if width else "chart.band_axis_exact",
-        tolerance=f"{width:g}",
-        target=percent(threshold),
-    )
-    how: Any = {"about": p.about, "finding": finding, "labels": [axis, say("chart.judge_axis")]}
-    with dot_rows(p.look, rows, span=(0.0, 1.0), **how) as ax:
+    if tolerance:
+        key = "band_axis"
+    else:
+        key = "band_axis_exact"
+    axis = say(f"chart.{key}", tolerance=f"{tolerance:g}", target=percent(threshold))
+    how: Any = {"about": part.about, "finding": finding, "labels": [axis, say("chart.judge_axis")]}
+    with dot_rows(part.look, rows, span=(0.0, 1.0), **how) as ax:
         percents(ax.xaxis)
         ax.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
     return ax
@@ -217,41 +238,50 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
     ('Inflated scores: b +0.900 [0.600, 1.200]', ['b', 'a'])
     """
-    p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
-    if kinds := [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]:
+    part = Part(card, "inflation", ("kind", "group", "value", "n"), look)
+    say = part.say
+    kinds = [str(name) for name in dict.fromkeys(part.rows["kind"]) if name != "overall"]
+    # Of a card with the overall bias alone, that is drawn, whatever the kind.
+    if kinds:
         need_known("kind", kind, kinds)
-    say = p.say
-    zone = next(iter(p.beside("verdicts").get("delta", ())), p.set("delta"))
-    groups = p.rows[p.rows["kind"].isin(["overall", kind])].assign(part=p.rows["kind"] != "overall")
+    # What was decided with, else the setting of the card.
+    delta = next(iter(part.beside("verdicts").get("delta", ())), part.set("delta"))
+    groups = part.rows[part.rows["kind"].isin(["overall", kind])]
+    groups = groups.assign(part=part.rows["kind"] != "overall")
+    groups = groups.sort_values(["part", "value"], ascending=[True, False], kind="stable")
     rows = list[Row]()
     values = list[str]()
     inflated = list[str]()
-    for row in groups.sort_values(
-        ["part", "value"], ascending=[True, False], kind="stable"
-    ).to_dict("records"):
+    for row in groups.to_dict("records"):
         if row["part"]:
             name = fitted(row["group"])
         else:
             name = say("calibration.word.overall")
         at = estimate(row)
-        high = bool(row.get("inflated"))
-        words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
-        values.append(f"{name} {words[0]}")
-        inflated += values[-1:] * high
-        rows.append((name, [Dot(at, "  ".join(words), *((BAD, "^") if high else ()))]))
-    more = [f"+ {len(inflated) - 3}"] * (len(inflated) > 3)
-    finding = say("chart.too_kind", groups=say("chart.and").join(inflated[:3] + more))
-    if not inflated:
-        if values:
-            finding = say("chart.not_too_kind", value=values[0])
-        else:
-            finding = say("chart.no_pairs")
-    label = say("chart.bias_axis") + (
-        "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
-    )
-    with dot_rows(p.look, rows, about=p.about, finding=finding, labels=[label]) as ax:
-        if zone is not None:
-            ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
+        value = f"{name} {signed(*at)}"
+        words = [signed(*at), part.n(row["n"])]
+        look_of_dot: tuple[str, ...] = ()  # the colour and the mark, if not those of every dot
+        values.append(value)
+        if row.get("inflated"):
+            inflated.append(value)
+            words.append(f"{TONES['watch']} {say('chart.inflated')}")
+            look_of_dot = (BAD, "^")
+        rows.append((name, [Dot(at, "  ".join(words), *look_of_dot)]))
+    if inflated:
+        named = inflated[:_MOST_NAMED]
+        if len(inflated) > _MOST_NAMED:
+            named.append(f"+ {len(inflated) - _MOST_NAMED}")
+        finding = say("chart.too_kind", groups=say("chart.and").join(named))
+    elif values:
+        finding = say("chart.not_too_kind", value=values[0])
+    else:
+        finding = say("chart.no_pairs")
+    label = say("chart.bias_axis")
+    if delta is not None:
+        label += say("chart.bias_zone", delta=f"{delta:.3g}")
+    with dot_rows(part.look, rows, about=part.about, finding=finding, labels=[label]) as ax:
+        if delta is not None:
+            ax.axvspan(-delta, delta, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
         ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
     return ax
 
@@ -290,39 +320,57 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     >>> corrected_means(means).get_title(loc="left")
     'Corrected mean of a: 7.100 [6.600, 7.600]; judge alone: 8.000'
     """
-    p = Part(card, "corrected", ("way", "value", "n"), look)
-    say = p.say
-    if "system" in p.rows:
-        means = p.rows
+    part = Part(card, "corrected", ("way", "value", "n"), look)
+    say = part.say
+    if "system" in part.rows:
+        means = part.rows
     else:
-        means = p.rows.assign(system="")
-    for way in sorted(set(means["way"])):
+        means = part.rows.assign(system="")
+    ways = set(means["way"])
+    for way in sorted(ways):
         need_known("way", way, tuple(_WAYS))
     by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
     rows = list[Row]()
     finding = ""
     for system in dict.fromkeys(system for system, _ in by_way):
-        rows.append((fitted(system) or say("chart.all_systems"), []))
-        for way in (way for way in _WAYS if way in set(means["way"])):
+        name = fitted(system) or say("chart.all_systems")
+        dots = list[Dot]()
+        for way, (colour, mark) in _WAYS.items():
+            if way not in ways:
+                continue
             row = by_way.get((system, way), {})
-            words = value = with_interval(*estimate(row))
-            if not is_missing(row.get("value")):
-                words += "  " + p.n(row["n"])
-                if way == "corrected":
-                    judged = row.get("n_judged", 0)
-                    words += f" + {count(judged)}" * (judged > 0)
-                    alone = number(by_way.get((system, "judge"), {}).get("value"))
-                    finding = finding or say(
-                        "chart.corrected", system=rows[-1][0], value=value, judge=alone
-                    )
-            rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
+            at = estimate(row)
+            words = _words_of_way(part, way, row)
+            dots.append(Dot(at, words, colour, mark, say(f"chart.way.{way}")))
+            # Of several systems the first one that has a corrected mean.
+            if way == "corrected" and not finding and not is_missing(row.get("value")):
+                judge_alone = by_way.get((system, "judge"), {}).get("value")
+                finding = say(
+                    "chart.corrected",
+                    system=name,
+                    value=with_interval(*at),
+                    judge=number(judge_alone),
+                )
+        rows.append((name, dots))
     how: Any = {
-        "about": p.about,
-        "span": p.set("scale"),
+        "about": part.about,
+        "span": part.set("scale"),
         "finding": finding or say("chart.nothing"),
     }
-    with dot_rows(p.look, rows, **how, labels=[say("chart.mean_score")]) as ax:
+    with dot_rows(part.look, rows, **how, labels=[say("chart.mean_score")]) as ax:
         return ax
+
+
+def _words_of_way(part: Part, way: str, row: Mapping[Any, Any]) -> str:
+    """Write a mean with its n, a corrected one also with how many more answers the judge alone scored."""
+    words = with_interval(*estimate(row))
+    if is_missing(row.get("value")):
+        return words
+    words += f"  {part.n(row['n'])}"
+    n_judged = row.get("n_judged", 0)
+    if way == "corrected" and n_judged > 0:
+        words += f" + {count(n_judged)}"
+    return words
 
 
 def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
@@ -363,26 +411,29 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     """
     from matplotlib.ticker import LogLocator
 
-    p = Part(card, "budget", ("labels", "share", "low", "high", "probability"), look)
-    say = p.say
-    curve = p.rows.sort_values("labels", kind="stable").reset_index(drop=True)
-    x = curve["labels"].to_numpy(dtype=float)
+    part = Part(card, "budget", ("labels", "share", "low", "high", "probability"), look)
+    say = part.say
+    curve = part.rows.sort_values("labels", kind="stable").reset_index(drop=True)
+    labels = curve["labels"].to_numpy(dtype=float)
     records = curve.to_dict("records")
+    # The target and the number of labels at hand are those of the card, the same in each row.
     first: Any = records[0] if records else {}
-    target = first.get("target", p.set("target"))
+    target = first.get("target", part.set("target"))
     n = first.get("n")
-    with canvas(p.look, 3.6) as (ax, describe):
-        band: Any = {
-            "color": BLUE,
-            "alpha": 0.2,
-            "linewidth": 0,
-            "label": say("chart.expected_interval"),
-        }
-        ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
+    with canvas(part.look, 3.6) as (ax, describe):
+        ax.fill_between(
+            labels,
+            curve["low"].astype(float),
+            curve["high"].astype(float),
+            color=BLUE,
+            alpha=0.2,
+            linewidth=0,
+            label=say("chart.expected_interval"),
+        )
         for column, colour, style, key in _CURVES:
             if column in curve:
                 ax.plot(
-                    x,
+                    labels,
                     curve[column],
                     color=colour,
                     linewidth=1.6,
@@ -399,24 +450,29 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
         if records:
-            ax.set(xscale="log", xlim=(x.min(), max(x.max(), x.min() * 1.01)))
+            # One number of labels alone would be an axis without a length.
+            end = max(labels.max(), labels.min() * 1.01)
+            ax.set(xscale="log", xlim=(labels.min(), end))
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             ax.xaxis.set_major_formatter("{x:,.0f}")
             ax.minorticks_off()
         legend_below(ax, 36)
         values = []
         for row in records:
-            words = {
-                "labels": count(row["labels"]),
-                "interval": ends(row["low"], row["high"], percent=True),
-            }
-            values.append(say("chart.budget_row", chance=percent(row["probability"]), **words))
-        if values:
-            near = values[int(np.abs(x - first.get("n", 0)).argmin())]
-        else:
-            near = say("chart.no_intervals")
-        finding = next(iter(p.beside("labels_needed").get("text", ())), None) or near
-        describe(
-            finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis")
-        )
+            value = say(
+                "chart.budget_row",
+                labels=count(row["labels"]),
+                interval=ends(row["low"], row["high"], percent=True),
+                chance=percent(row["probability"]),
+            )
+            values.append(value)
+        # What the card says of the labels needed, else what as many labels as there are now give.
+        finding = next(iter(part.beside("labels_needed").get("text", ())), None)
+        if not finding:
+            if values:
+                finding = values[int(np.abs(labels - first.get("n", 0)).argmin())]
+            else:
+                finding = say("chart.no_intervals")
+        every_fifth = max(len(records) // 5, 1)
+        describe(finding, [part.about, *values[::every_fifth]], say("chart.labels_axis"))
     return ax

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple, Unpack
 
@@ -96,31 +96,33 @@ def outcomes(
         for place, (system, part) in enumerate(systems.items()):
             counts = part["n"].astype(int)
             names = [fitted(name) for name in part[label]]
-            heights = [
-                labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]
-            ]
-            bar: Any = {"color": SYSTEM_COLOURS[colours[place]], "label": fitted(system) or "_one"}
-            bars = ax.barh(heights, counts.to_numpy(float), 0.7 / many, **bar)
+            # The bars of a label share 0.8 of its row, each a little apart from the next.
+            offset = 0.8 * (place + 0.5) / many
+            heights = [labels.index(str(name)) - 0.4 + offset for name in part[label]]
+            bars = ax.barh(
+                heights,
+                counts.to_numpy(float),
+                0.7 / many,
+                color=SYSTEM_COLOURS[colours[place]],
+                label=fitted(system) or "_one",
+            )
             if "share" in part:
-                shares = [f" ({percent(share)})" for share in part["share"]]
+                words = [
+                    f"{n} ({percent(share)})"
+                    for n, share in zip(counts, part["share"], strict=True)
+                ]
             else:
-                shares = [""] * len(part)
-            words = [f"{n}{share}" for n, share in zip(counts, shares, strict=True)]
+                words = [f"{n}" for n in counts]
             ax.bar_label(bars, words, padding=4, fontsize=8.5)
-            head = f"{fitted(system)}: " * bool(system)
-            values.append(head + ", ".join(map(" ".join, zip(names, words, strict=True))))
+            head = f"{fitted(system)}: " if system else ""
+            with_names = [f"{name} {word}" for name, word in zip(names, words, strict=True)]
+            values.append(head + ", ".join(with_names))
             if counts.sum():
                 top = int(counts.to_numpy().argmax())
-                lines.append(
-                    head + say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum())
-                )
-        name_rows(
-            ax,
-            range(len(labels)),
-            [fitted(name) for name in labels],
-            max(len(labels), 1) - 0.5,
-            -0.5,
-        )
+                most = say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum())
+                lines.append(head + most)
+        shown = [fitted(name) for name in labels]
+        name_rows(ax, range(len(labels)), shown, max(len(labels), 1) - 0.5, -0.5)
         ax.set_xlim(left=0)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         legend_below(ax)
@@ -135,8 +137,9 @@ def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     need_known("by", by, [str(name) for name in frame.columns])
     # Not groupby: it loses rows without a name, and fails on a name with a lone surrogate.
     names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
-    check_systems(systems := list(dict.fromkeys(names)))
-    return {one: frame[[name == one for name in names]] for one in systems}
+    systems = list(dict.fromkeys(names))
+    check_systems(systems)
+    return {system: frame[[name == system for name in names]] for system in systems}
 
 
 def distribution(
@@ -189,51 +192,52 @@ def distribution(
     say = speaker(look)
     systems = _split(scores, by)
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
-    if not (bounded := [metric for metric in chosen if metric.bounded]):
+    bounded = [metric for metric in chosen if metric.bounded]
+    endless = [metric.name for metric in chosen if not metric.bounded]
+    if not bounded:
         raise RagnbError(
             "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
         )
     # Metrics of different ranges share one axis as shares of their own.
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
-    low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
+    if own:
+        low, high = 0.0, 1.0
+    else:
+        low, high = bounded[0].low, bounded[0].high
     rows = [
         _row(systems[system], metric, system, own, say)
         for metric, system in product(bounded, systems)
     ]
-    heads = [row.head for row in rows]
     places = system_places(look, list(systems))
     with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
         for nth, row in enumerate(rows):
             across, off = _spread(row.values, low, high)
+            # The systems of a metric follow each other.
             colour = SYSTEM_COLOURS[places[nth % len(systems)]]
             ax.scatter(across, nth + off, color=colour, s=9, alpha=0.6, linewidths=0)
         # Not its boxplot, whose call matplotlib has begun to warn of: of the letter values only the quartiles.
-        box: Any = {
-            "k_depth": 1,
-            "showfliers": False,
-            "width": 0.68,
-            "fill": False,
-            "linewidth": 1,
-            "color": INK,
-        }
-        values = {nth: row.values for nth, row in enumerate(rows)}
-        boxenplot(values, orient="h", native_scale=True, ax=ax, **box)
+        boxenplot(
+            {nth: row.values for nth, row in enumerate(rows)},
+            orient="h",
+            native_scale=True,
+            ax=ax,
+            k_depth=1,
+            showfliers=False,
+            width=0.68,
+            fill=False,
+            linewidth=1,
+            color=INK,
+        )
+        heads = [row.head for row in rows]
         name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
         whole_scale(ax, "x", low, high)
-        notes = [say("chart.spread")] + [say("chart.shares")] * own
-        endless = [metric.name for metric in chosen if not metric.bounded]
+        notes = [say("chart.spread")]
+        if own:
+            notes.append(say("chart.shares"))
         notes += notes_below(say, "chart.lower", [metric.better for metric in bounded], endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         ax.set_ylabel("")
-        worst = max(rows, key=lambda row: row.n_bad / max(len(row.values), 1))
-        if not any(len(row.values) for row in rows):
-            finding = say("chart.nothing")
-        elif worst.n_bad:
-            n = count(len(worst.values))
-            finding = say("chart.bad_end", name=worst.name, k=count(worst.n_bad), n=n)
-        else:
-            finding = say("chart.no_bad_end")
-        describe(finding, [row.words for row in rows])
+        describe(_most_at_bad_end(rows, say), [row.words for row in rows])
     return ax
 
 
@@ -247,6 +251,17 @@ class _Row(NamedTuple):
     n_bad: int
 
 
+def _most_at_bad_end(rows: Sequence[_Row], say: Any) -> str:
+    """Say which row has the largest share of its scores at the bad end, or that none has any."""
+    if not any(len(row.values) for row in rows):
+        return str(say("chart.nothing"))
+    worst = max(rows, key=lambda row: row.n_bad / max(len(row.values), 1))
+    if not worst.n_bad:
+        return str(say("chart.no_bad_end"))
+    n = count(len(worst.values))
+    return str(say("chart.bad_end", name=worst.name, k=count(worst.n_bad), n=n))
+
+
 def _row(part: pd.DataFrame, metric: Metric, system: str, own: bool, say: Any) -> _Row:
     """Return the scores of a metric, as shares of their `own` range where metrics have different ones."""
     values, lacks = _scores(part, metric)
@@ -258,15 +273,25 @@ def _row(part: pd.DataFrame, metric: Metric, system: str, own: bool, say: Any) -
         name += f" · {fitted(system)}"
     if is_lower:
         name += " ↓"
-    size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
+    size = say("chart.n", n=count(n))
+    missing = gaps(lacks, say)
+    if missing:
+        size += f", {missing}"
     scale = f" ({metric.low:g}–{metric.high:g})" if own else ""
     head = f"{name}{scale}\n{size}"
-    first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
-    quartiles = say("chart.quartiles", middle=middle, low=first, high=third)
-    from_worst = metric.high - values if is_lower else values - metric.low
+    quartiles: Any = [None, None, None]
+    if n:
+        quartiles = np.percentile(values, [25, 50, 75])
+    first, middle, third = map(number, quartiles)
+    words = say("chart.quartiles", middle=middle, low=first, high=third)
+    if is_lower:
+        from_worst = metric.high - values
+    else:
+        from_worst = values - metric.low
+    # The slack keeps a score at the very border out: 1 − 0.9 is a little less than 0.1.
     n_bad = int((from_worst < 0.1 * width - 1e-9).sum())
     shown = (values - metric.low) / width if own else values
-    return _Row(name, head, f"{one_line(head)}, {quartiles}", shown, n_bad)
+    return _Row(name, head, f"{one_line(head)}, {words}", shown, n_bad)
 
 
 def _spread(values: Any, low: float, high: float) -> tuple[Any, Any]:
@@ -275,11 +300,12 @@ def _spread(values: Any, low: float, high: float) -> tuple[Any, Any]:
     As far as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike, and draws lots, so
     that no two pictures would be equal.
     """
-    few = values[np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)]
-    twentieth = (few - low) / (high - low) * 20 // 1
+    ranks = np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)
+    dots = values[ranks]  # of sorted values, so the ends are among them
+    twentieth = (dots - low) / (high - low) * 20 // 1  # of the range
     _, part, sizes = np.unique(twentieth, return_inverse=True, return_counts=True)
-    wide = 0.6 * sizes[part] / sizes.max(initial=1)
-    return few, wide * (np.arange(len(few)) * 0.618034 % 1 - 0.5)
+    width = 0.6 * sizes[part] / sizes.max(initial=1)  # of the row, for each dot
+    return dots, width * (np.arange(len(dots)) * 0.618034 % 1 - 0.5)
 
 
 def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
@@ -288,15 +314,19 @@ def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
     low = metric.low
     high = metric.high
     missing = np.isnan(values)
-    if (outside := values[(values < low - CLIP) | (values > high + CLIP)]).size:
+    outside = values[(values < low - CLIP) | (values > high + CLIP)]
+    if outside.size:
         raise RagnbError(
             f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
             f"declare its range: Metric({metric.name!r}, low, high)"
         )
-    status = part.get(f"{metric.name}__status", pd.Series("", index=part.index)).astype(str)[
-        missing
-    ]
-    lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
-    return np.sort(np.clip(values[~missing], low, high)), lacks | {
-        "n_missing": len(status) - sum(lacks.values())
+    no_status = pd.Series("", index=part.index)
+    status = part.get(f"{metric.name}__status", no_status).astype(str)[missing]
+    n_failed = int((status == "failed").sum())
+    n_not_applicable = int((status == "not_applicable").sum())
+    lacks = {
+        "n_failed": n_failed,
+        "n_not_applicable": n_not_applicable,
+        "n_missing": len(status) - n_failed - n_not_applicable,
     }
+    return np.sort(np.clip(values[~missing], low, high)), lacks
