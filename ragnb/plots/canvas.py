@@ -57,17 +57,19 @@ GREY = "#8c8c8c"
 WIDTH = 7.2  # inches: a column of a page, so that text in charts is as large as text beside them
 KINDS = (".svg", ".png")
 _SETTINGS: Any = {
-    **dict.fromkeys(
-        ["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK
-    ),
-    **{
-        "axes.facecolor": "white",
-        "font.size": 9,
-        "axes.titlesize": 10.5,
-        "axes.titlelocation": "left",
-    },
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.facecolor": "white",
+    "font.size": 9,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
     # A name with dollar signs is a name, not mathematics.
-    **dict.fromkeys(["legend.frameon", "text.parse_math", "text.usetex"], False),
+    "text.parse_math": False,
+    "text.usetex": False,
 }
 
 
@@ -125,6 +127,7 @@ def cjk_font() -> str | None:
 
 @cache
 def _add_new_fonts() -> None:
+    """Make the fonts known to matplotlib that were installed after it listed them; always None."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     for path in set(findSystemFonts()) - {font.fname for font in fontManager.ttflist}:
@@ -153,8 +156,7 @@ def canvas(
         figure = None
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
-
-        broken_lines = 0
+        broken_lines = 0  # that wrapping adds to the label of the x axis
 
         def describe(seen: str, values: Sequence[str], *labels: str) -> None:
             nonlocal broken_lines
@@ -168,22 +170,22 @@ def canvas(
             title = seen if finding is None else finding
             if title:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
+            # The text alternative has a finding also where no title is drawn. It ends in a full stop of its own.
             sentence = (finding or seen).rstrip(".。 ")
-            values_told = "; ".join(filter(None, values))
-            axes.set_label(
-                one_line(speaker(look)("chart.words", finding=sentence, values=values_told))
-            )
+            numbers = "; ".join(value for value in values if value)
+            words = speaker(look)("chart.words", finding=sentence, values=numbers)
+            axes.set_label(one_line(words))
 
         axes.spines[["top", "right"]].set_visible(False)
         yield axes, describe
         if figure is not None:
             # Further lines of title, legend and label are not taken from the picture.
             if axes.get_legend():
-                names = axes.get_legend_handles_labels()[1]
+                _, names = axes.get_legend_handles_labels()
             else:
                 names = []
-            lines = axes.get_title(loc="left").count("\n") + -(-len(names) // _columns(axes, names))
-            lines += broken_lines
+            rows_of_legend = -(-len(names) // _columns(axes, names))  # rounded up
+            lines = axes.get_title(loc="left").count("\n") + rows_of_legend + broken_lines
             figure.set_size_inches(width, height + 0.2 * lines)
         _set_fonts(axes)
 
@@ -206,18 +208,18 @@ def _set_fonts(ax: Axes) -> None:
             warnings.warn(NO_FONT, RagnbWarning, stacklevel=2)
 
     written: Any = ax.findobj(Text)
-    wide = any(
-        unicodedata.east_asian_width(char) in "WF" for text in written for char in text.get_text()
-    )
-    font = cjk_font() if wide else None
-    if wide and font is None:
+    characters: set[str] = set().union(*(text.get_text() for text in written))
+    is_wide = any(unicodedata.east_asian_width(char) in "WF" for char in characters)
+    font = cjk_font() if is_wide else None
+    if is_wide and font is None:
         connection = cast(Any, ax.figure).canvas.mpl_connect("draw_event", warn)
     # The last font has a box for every character (since matplotlib 3.11): named, it is used without a warning.
     if LAST_FONT in font_manager.fontManager.get_font_names():
         last = LAST_FONT
     else:
         last = None
-    families = ["DejaVu Sans", *filter(None, [font, last])]
+    families = ["DejaVu Sans"]
+    families += [family for family in (font, last) if family is not None]
     ax.tick_params(labelfontfamily=families)
     for text in written:
         text.set(fontfamily=families, parse_math=False)
@@ -225,16 +227,19 @@ def _set_fonts(ax: Axes) -> None:
 
 def show_keywords(chart: Any) -> None:
     """Show in a chart's signature, where a notebook looks for them, the keywords that it shares with others."""
-    if "look" in (parameters := signature(chart).parameters):
-        (look,) = get_type_hints(chart)["look"].__args__
-        shared = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__
-        ]
-        chart.__signature__ = signature(chart).replace(
-            parameters=[*list(parameters.values())[:-1], *shared]
-        )
+    own = signature(chart)
+    if "look" not in own.parameters:
+        return
+    # `look` is typed as Unpack[…] of a TypedDict, whose fields are the keywords.
+    (options,) = get_type_hints(chart)["look"].__args__
+    shared = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in options.__annotations__
+    ]
+    without_look = list(own.parameters.values())[:-1]
+    chart.__signature__ = own.replace(parameters=[*without_look, *shared])
 
 
+# An interval in brackets; opening marks with a run of narrow characters or one wide one; spaces.
 _WORD = re.compile(
     r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+"
 )
@@ -253,12 +258,15 @@ def wrapped(text: str, points: float, size: float = 9.0) -> str:
     lines = [""]
     # An opening mark stays with what it opens, and an interval in one piece.
     for word in _WORD.findall(text):
-        whole = text_width(word.rstrip(), size) <= points
-        pieces = [word] if whole else re.findall(r"[^_-]*[_-]+\s*|[^_-]+", word)
+        if text_width(word.rstrip(), size) <= points:
+            pieces = [word]
+        else:
+            pieces = re.findall(r"[^_-]*[_-]+\s*|[^_-]+", word)
         for piece in pieces:
             # A closing mark never starts a line.
             closing = unicodedata.category(piece[0]) in ("Po", "Pe", "Pf")
-            if lines[-1] and not closing and text_width(lines[-1] + piece.rstrip(), size) > points:
+            fits = text_width(lines[-1] + piece.rstrip(), size) <= points
+            if lines[-1] and not closing and not fits:
                 lines.append("")
             lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
@@ -272,7 +280,8 @@ def fitted(name: object, points: float = 170.0, size: float = 9.0) -> str:
     >>> fitted("short"), fitted("很长的文档名称", 40)
     ('short', '很长的…')
     """
-    if text_width((text := one_line(name)), size) <= points:
+    text = one_line(name)
+    if text_width(text, size) <= points:
         return text
     while text and text_width(text + "…", size) > points:
         text = text[:-1]
@@ -284,8 +293,11 @@ def title_width(ax: Axes) -> float:
     figure: Any = ax.figure
     if figure.get_layout_engine() is None or len(figure.axes) > 1:
         return float(ax.get_window_extent().width / figure.dpi * 72)
-    names = [line for label in ax.get_yticklabels() for line in label.get_text().splitlines()]
-    margin = max((text_width(name, 9.0) for name in names), default=0.0)
+    # The names beside the axis take their width from the figure; it is laid out only when it is drawn.
+    lines = []
+    for label in ax.get_yticklabels():
+        lines += label.get_text().splitlines()
+    margin = max((text_width(line, 9.0) for line in lines), default=0.0)
     return float(figure.bbox.width / figure.dpi * 72 - 24 - margin)
 
 
@@ -293,21 +305,27 @@ def legend_below(ax: Axes, points: float = 34) -> None:
     """Put the legend, where there is something to name, `points` below the Axes whatever their height."""
     from matplotlib.transforms import ScaledTranslation
 
-    if not (names := ax.get_legend_handles_labels()[1]):
+    _, names = ax.get_legend_handles_labels()
+    if not names:
         return
-    where = ax.transAxes + ScaledTranslation(0, -points / 72, cast(Any, ax.figure).dpi_scale_trans)
-    place: Any = {
-        "loc": "upper left",
-        "bbox_to_anchor": (0, 0),
-        "bbox_transform": where,
-        "borderaxespad": 0,
-    }
-    ax.legend(ncols=_columns(ax, names), handlelength=4, **place)
+    # The foot of the Axes, and from there points, which a share of the height would not be.
+    figure = cast(Any, ax.figure)
+    below = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
+    ax.legend(
+        ncols=_columns(ax, names),
+        handlelength=4,
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=below,
+        borderaxespad=0,
+    )
 
 
 def _columns(ax: Axes, names: Sequence[str]) -> int:
+    """Return how many columns of a legend fit side by side, three at most."""
     widest = max((text_width(name, 9.0) for name in names), default=0.0)
-    return max(1, min(3, int(title_width(ax) // (widest + 60))))
+    with_mark = widest + 60  # points: a mark and the space between columns
+    return max(1, min(3, int(title_width(ax) // with_mark)))
 
 
 def alt_text(ax: Axes) -> str:
@@ -390,28 +408,32 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     """
     path = Path(path)
     figure = cast(Any, ax.get_figure(root=True))
-    if (kind := path.suffix.lower()) not in KINDS:
+    kind = path.suffix.lower()
+    if kind not in KINDS:
         raise unknown("path", path.name, KINDS, "end it in one of these")
     if kind == ".svg":
         return write_whole(path, _svg(figure))
     drawn = BytesIO()
+    # Without the version of matplotlib in it, equal pictures are equal files.
     figure.savefig(drawn, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     return write_whole(path, drawn.getvalue())
 
 
 def _svg(figure: Any) -> Safe:
+    """Return a figure as SVG that is part of a page."""
     import matplotlib as mpl
 
     drawn = StringIO()
     words = " ".join(filter(None, map(alt_text, figure.axes)))
-    nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+    no_metadata = dict.fromkeys(["Creator", "Date", "Format", "Type"])
     # The text stays text, in fonts of the reader: here it is only measured. The words tell its ids from others'.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": words}):
-        figure.savefig(drawn, format="svg", metadata=nothing, transparent=True)
+        figure.savefig(drawn, format="svg", metadata=no_metadata, transparent=True)
     # Neither the head of a file, nor a style rule that would reach the whole page.
     picture = re.sub(r"(?s)^.*?(?=<svg)|<(metadata|style)\b.*?</\1>", "", drawn.getvalue())
+    picture = re.sub(r"<[^>]+>", _plain_tag, picture)
     attributes = _ATTRIBUTES.format(words=escape(words))
-    return Safe(re.sub(r"<[^>]+>", _plain_tag, picture).replace("<svg", f"<svg {attributes}", 1))
+    return Safe(picture.replace("<svg", f"<svg {attributes}", 1))
 
 
 _ATTRIBUTES = (

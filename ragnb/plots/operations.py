@@ -81,35 +81,37 @@ def quality_by_cost(
     titles = list[str]()
     with canvas(look, 3.0) as (ax, describe):
         for place, name in zip(system_places(look, systems), systems, strict=True):
-            at = taken[name]
             score = quality[name]
-            x = at[statistic]
+            x = taken[name][statistic]
+            x_low = taken[name][f"{statistic}_low"]
+            x_high = taken[name][f"{statistic}_high"]
             y = score["value"]
-            label = fitted(name) if name else "_only"
             ax.errorbar(
                 x,
                 y,
-                xerr=_arms(x, at[f"{statistic}_low"], at[f"{statistic}_high"]),
+                xerr=_arms(x, x_low, x_high),
                 yerr=_arms(y, score["low"], score["high"]),
                 color=SYSTEM_COLOURS[place],
                 marker=MARKS[place],
                 markersize=6,
-                label=label,
+                label=fitted(name) if name else "_only",
             )
             head = f"{name}: " if name else ""
-            ends = amounts(at[f"{statistic}_low"], at[f"{statistic}_high"])
-            took = f"{amount(x)} ({ends})" if ends else amount(x)
+            took = amount(x)
+            ends = amounts(x_low, x_high)
+            if ends:
+                took += f" ({ends})"
             written = with_interval(y, score["low"], score["high"])
             lines.append(f"{head}{written}; {chosen} {took}")
             titles.append(head + say("chart.at", score=f"{y:.3f}", amount=amount(x)))
         _reach(ax, taken, quality, systems, statistic)
         legend_below(ax)
-        what = say(f"operations.{statistic}")
+        x_label = f"{chosen} ({say(f'operations.{statistic}')})"
         if metric == TOTAL:
-            name = say("chart.total")
+            y_label = say("chart.total")
         else:
-            name = metric
-        describe(", ".join(titles), lines, f"{chosen} ({what})", name)
+            y_label = metric
+        describe(", ".join(titles), lines, x_label, y_label)
     return ax
 
 
@@ -120,7 +122,7 @@ def _rows(table: pd.DataFrame) -> dict[str, dict[Any, Any]]:
 
 
 def _arms(value: float, low: float, high: float) -> list[list[float]] | None:
-    """Return how far an interval reaches on both sides; an end that nothing shows has no arm."""
+    """Return how far an interval reaches on both sides, (2, 1); an end that nothing shows has no arm."""
     arms = [value - low, high - value]
     return [[arm if math.isfinite(arm) else 0.0] for arm in arms]
 

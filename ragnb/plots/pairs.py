@@ -58,13 +58,14 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
         ("candidate", "baseline", "metric", "outcome", "value", "margin", "primary"),
     )
     say = speaker(look)
+    several = compared["candidate"].nunique() > 1
     rows = []
     for row in compared.to_dict("records"):
+        # As shares of its range a difference is drawn beside those of metrics on other scales.
         width = row["range_high"] - row["range_low"]
-        at = [
-            row[name] / (width if math.isfinite(width) else 1.0)
-            for name in ("value", "low", "high")
-        ]
+        if not math.isfinite(width):
+            width = 1.0
+        at = [row[name] / width for name in ("value", "low", "high")]
         outcome = say("compared." + row["outcome"])
         if row["outcome"] == "undecided" and row["low"] * row["high"] > 0:
             outcome = say("chart.by_holm", outcome=outcome)  # the interval alone would decide
@@ -73,8 +74,9 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
             name = say("chart.total")
         else:
             name = fitted(row["metric"])
-        several = compared["candidate"].nunique() > 1
-        rows.append((f"{fitted(row['candidate'])}: {name}" if several else name, [Dot(at, words)]))
+        if several:
+            name = f"{fitted(row['candidate'])}: {name}"
+        rows.append((name, [Dot(at, words)]))
     if compared["primary"].any():
         first = compared[compared["primary"]].iloc[0]
     else:
@@ -83,6 +85,7 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
     with dot_rows(look, rows, finding=finding, labels=(say("chart.difference"), "")) as ax:
         ax.axvline(0, color=INK, linewidth=0.8, zorder=0)
         margins = compared["margin"] / (compared["range_high"] - compared["range_low"])
+        # One band for all rows, where they have one margin.
         if margins.nunique() == 1 and math.isfinite(margins.iloc[0]):
             ax.axvspan(-margins.iloc[0], margins.iloc[0], color=GREY, alpha=0.15, linewidth=0)
     return ax
@@ -128,16 +131,16 @@ def by_depth(
         places = system_places(look, list(parts))
         colours = system_colours(look, list(parts))
         for place, colour, (name, part) in zip(places, colours, parts.items(), strict=True):
-            band: Any = {"color": colour, "alpha": 0.15, "linewidth": 0}
-            ax.fill_between(part["k"], part["low"], part["high"], **band)
-            label = fitted(name) if name else "_only"
+            ax.fill_between(
+                part["k"], part["low"], part["high"], color=colour, alpha=0.15, linewidth=0
+            )
             ax.plot(
                 part["k"],
                 part["value"],
                 color=colour,
                 marker=MARKS[place],
                 markersize=5,
-                label=label,
+                label=fitted(name) if name else "_only",
             )
             head = f"{name}: " if name else ""
             for row in part.to_dict("records"):
@@ -173,23 +176,28 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     say = speaker(look)
     names = found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
-    rates, outcome = (
-        pairs[key].unstack().reindex(index=names, columns=names) for key in ("win_rate", "outcome")
-    )
-    sure = outcome.isin(["better", "worse"]).to_numpy()
-    written = [
-        [
-            "" if math.isnan(rate) else percent(rate) + " *" * int(one)
-            for rate, one in zip(*row, strict=True)
-        ]
-        for row in zip(rates.to_numpy(), sure, strict=True)
-    ]
+    # A row a candidate, a column a baseline; nothing of a system beside itself.
+    rates = pairs["win_rate"].unstack().reindex(index=names, columns=names).to_numpy()
+    outcomes = pairs["outcome"].unstack().reindex(index=names, columns=names)
+    is_conclusive = outcomes.isin(["better", "worse"]).to_numpy()
+    written = []
+    for rates_of_candidate, conclusive in zip(rates, is_conclusive, strict=True):
+        cells = []
+        for rate, is_marked in zip(rates_of_candidate, conclusive, strict=True):
+            if math.isnan(rate):
+                cells.append("")
+            elif is_marked:
+                cells.append(f"{percent(rate)} *")
+            else:
+                cells.append(percent(rate))
+        written.append(cells)
     best = found.ranks.sort_values("win_rate", kind="stable")["system"].iloc[-1]
     with canvas(look, 1.2 + 0.42 * len(names), 1.6 + 1.1 * len(names)) as (ax, describe):
-        grid(ax, rates.to_numpy(), written, 8.5)
-        ticks: Any = np.arange(len(names)) + 0.5, [fitted(name) for name in names]
-        ax.set_xticks(*ticks)
-        ax.set_yticks(*ticks, rotation=0)
+        grid(ax, rates, written, 8.5)
+        middles = np.arange(len(names)) + 0.5
+        shown = [fitted(name) for name in names]
+        ax.set_xticks(middles, shown)
+        ax.set_yticks(middles, shown, rotation=0)
         ax.tick_params(top=False, labeltop=True, bottom=False, labelbottom=False)
         values = [
             f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}"

@@ -51,13 +51,14 @@ class Part:
         self._card = None if frame is card else card
         self._keys = dict[str, str]()
         for key in ("judge", "dimension"):
-            if len(names := list(dict.fromkeys(map(str, frame.get(key, []))))) > 1:
+            names = list(dict.fromkeys(map(str, frame.get(key, []))))
+            if len(names) > 1:
                 have = listing(names)
                 raise RagnbError(
                     f"there are several {key}s; choose one: card.only({key}={names[0]!r}) (have: {have})"
                 )
             if names:
-                self._keys |= {key: names[0]}
+                self._keys[key] = names[0]
         self.about = " · ".join(one_line(word, 40) for word in self._keys.values())
         self.rows = frame.reset_index(drop=True)
         self.look = look | {"lang": look.get("lang") or self.set("lang")}
@@ -97,4 +98,7 @@ class Part:
 
 def signed(value: Any, low: Any, high: Any) -> str:
     """Write a difference with its sign and its interval."""
-    return ("+" if value > 0 else "") + with_interval(value, low, high)
+    written = with_interval(value, low, high)
+    if value > 0:
+        return f"+{written}"
+    return written

@@ -54,27 +54,32 @@ def dot_rows(
     before the values in the words, `span` is the whole range of the scale, and `labels` are those of the axes.
     """
     many = max((len(group) for _, group in rows), default=1)
-    space = many + 0.6 * (many > 1)
+    gap = 0.6 if many > 1 else 0.0  # between groups, in rows
+    space = many + gap
     values = [about]
     height = max(space * len(rows), 1)
     with canvas(look, 1.0 + 0.3 * height) as (ax, describe):
         for place, (name, group) in enumerate(rows):
             for step, dot in enumerate(group):
-                y, (value, low, high) = place * space + step, dot.at
+                y = place * space + step
+                value, low, high = dot.at
                 if not is_missing(low) and not is_missing(high):
-                    line: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
-                    ax.plot([float(low), float(high)], [y, y], color=dot.colour, **line)
+                    ax.plot(
+                        [float(low), float(high)],
+                        [y, y],
+                        color=dot.colour,
+                        linewidth=2.2,
+                        solid_capstyle="butt",
+                        label="_interval",
+                    )
+                # Also of a missing estimate, without a point: the legend names its mark.
                 at: Any = ([], [])
                 if not is_missing(value):
                     at = ([float(value)], [y])
-                ax.plot(
-                    *at,
-                    dot.mark,
-                    color=dot.colour,
-                    ms=6,
-                    zorder=3,
-                    label=(not place and dot.label) or "_row",
-                )
+                label = "_row"
+                if place == 0 and dot.label:
+                    label = dot.label
+                ax.plot(*at, dot.mark, color=dot.colour, ms=6, zorder=3, label=label)
                 ax.text(
                     1.02,
                     y,
@@ -83,11 +88,12 @@ def dot_rows(
                     va="center",
                     fontsize=8.5,
                 )
-                values.append(
-                    f"{name}{dot.label and ', '}{dot.label}: {dot.words.replace('  ', ', ')}"
-                )
+                who = f"{name}, {dot.label}" if dot.label else name
+                # Two spaces part what is seen; a comma, what is heard.
+                words = dot.words.replace("  ", ", ")
+                values.append(f"{who}: {words}")
         middles = [place * space + (many - 1) / 2 for place in range(len(rows))]
-        name_rows(ax, middles, [name for name, _ in rows], height - 0.4 - 0.6 * (many > 1), -0.6)
+        name_rows(ax, middles, [name for name, _ in rows], height - 0.4 - gap, -0.6)
         ax.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
         if span is not None:
@@ -112,10 +118,9 @@ def whole_scale(
     ax: Axes, x: str, low: float, high: float, margin: float = 0.02, below: float | None = None
 ) -> None:
     """Show a whole scale on an axis, ``x`` or ``y``, with margins as shares of it; mark whole points where few."""
-    ends: Any = (
-        low - (margin if below is None else below) * (high - low),
-        high + margin * (high - low),
-    )
+    if below is None:
+        below = margin
+    ends: Any = (low - below * (high - low), high + margin * (high - low))
     ax.set(**{f"{x}lim": ends})
     if float(high - low).is_integer() and 3 <= high - low <= 12:
         ax.set(**{f"{x}ticks": np.arange(low, high + 0.5)})
@@ -133,14 +138,25 @@ def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], size: float) -
     from seaborn.utils import relative_luminance
 
     # Not the ends of the map, so that a cell stands out from white paper and from a dark page.
-    look: Any = {"vmin": -0.05, "vmax": 1.2, "linewidths": 0.5, "linecolor": to_rgba(GREY, 0.25)}
-    heatmap(shades, ax=ax, cmap="Blues", cbar=False, xticklabels=False, yticklabels=False, **look)
+    heatmap(
+        shades,
+        ax=ax,
+        cmap="Blues",
+        vmin=-0.05,
+        vmax=1.2,
+        linewidths=0.5,
+        linecolor=to_rgba(GREY, 0.25),
+        cbar=False,
+        xticklabels=False,
+        yticklabels=False,
+    )
     faces = ax.collections[-1].get_facecolor()
     for k, ((y, x), shade) in enumerate(np.ndenumerate(shades)):
         # Seaborn's own numbers turn white at a luminance of .408, where black is still the clearer (WCAG).
         ink: Any = {}
         if not np.isnan(shade):
-            ink = {"color": LIGHT if relative_luminance(faces[k]) < 0.179 else DARK}
+            is_dark = relative_luminance(faces[k]) < 0.179
+            ink = {"color": LIGHT if is_dark else DARK}
         ax.text(x + 0.5, y + 0.5, written[y][x], ha="center", va="center", fontsize=size, **ink)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

@@ -55,12 +55,16 @@ def weight_map(found: Any, **look: Unpack[LookOfSystems]) -> Axes:
     say = speaker(look)
     shares = found.shares
     leader = max(("candidate", "baseline"), key=lambda side: shares[side])
-    sure = percent(shares[f"{leader}_conclusive"])
-    seen = say("chart.leads", name=getattr(found, leader), share=percent(shares[leader]), sure=sure)
-    values = [
-        f"{row.metric}: {say('chart.flip', today=percent(row.today), flip=percent(row.flip))}"
-        for row in found.flips.dropna().itertuples()
-    ]
+    seen = say(
+        "chart.leads",
+        name=getattr(found, leader),
+        share=percent(shares[leader]),
+        sure=percent(shares[f"{leader}_conclusive"]),
+    )
+    values = []
+    for row in found.flips.dropna().itertuples():
+        words = say("chart.flip", today=percent(row.today), flip=percent(row.flip))
+        values.append(f"{row.metric}: {words}")
     draw: Any
     if len(found.metrics) == 3:
         draw = _triangle
@@ -81,68 +85,60 @@ def _areas(
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield who leads, conclusively or not: at which rows, and how that is drawn."""
     leads = at["value"] > 0
-    sure = (at["low"] > 0) | (at["high"] < 0)
+    is_conclusive = (at["low"] > 0) | (at["high"] < 0)
     sides = (found.candidate, leads), (found.baseline, ~leads)
+    strengths = ("conclusive", is_conclusive, 0.9), ("not_conclusive", ~is_conclusive, 0.35)
     for (name, ahead), colour in zip(sides, colours, strict=True):
-        for word, kept, strength in (("conclusive", sure, 0.9), ("not_conclusive", ~sure, 0.35)):
-            look = {
-                "color": colour,
-                "alpha": strength,
-                "linewidth": 0,
-                "label": f"{name}, {say(f'chart.{word}')}",
-            }
+        for word, kept, strength in strengths:
+            label = f"{name}, {say(f'chart.{word}')}"
+            look = {"color": colour, "alpha": strength, "linewidth": 0, "label": label}
             yield (ahead & kept).to_numpy(), look
 
 
 def _triangle(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[str]) -> str:
+    """Draw the weightings of three metrics, each metric a corner; return the label of the axis, which has none."""
     points = found.points.iloc[:_SHOWN]
     places = points[list(found.metrics)].to_numpy() @ _CORNERS
     for kept, look in _areas(points, found, say, colours):
         if kept.any():
             x, y = places[kept].T
-            ax.scatter(x, y, s=5, rasterized=True, **look)
+            ax.scatter(x, y, s=5, rasterized=True, **look)  # thousands of shapes make a large SVG
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
     ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
-    if flip := found.nearest_flip:
-        ax.plot(
-            *(np.array([*flip["weights"].values()]) @ _CORNERS),
-            "X",
-            color=INK,
-            label=say("chart.nearest"),
-        )
-    for name, (x, y), side in zip(
-        found.metrics, _CORNERS, ("right", "left", "center"), strict=True
-    ):
-        ax.text(
-            x,
-            y + (0.03 if y else -0.03),
-            fitted(name),
-            ha=side,
-            va="bottom" if y else "top",
-            fontsize=9,
-        )
+    flip = found.nearest_flip
+    if flip:
+        place = np.array([*flip["weights"].values()]) @ _CORNERS
+        ax.plot(*place, "X", color=INK, label=say("chart.nearest"))
+    sides = ("right", "left", "center")
+    for name, (x, y), side in zip(found.metrics, _CORNERS, sides, strict=True):
+        # Above the upper corner, below the two others.
+        if y:
+            ax.text(x, y + 0.03, fitted(name), ha=side, va="bottom", fontsize=9)
+        else:
+            ax.text(x, y - 0.03, fitted(name), ha=side, va="top", fontsize=9)
     ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.35, 1.35), ylim=(-0.1, 0.95))
     ax.spines[["left", "bottom"]].set_visible(False)
     return ""
 
 
 def _strips(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[str]) -> str:
+    """Draw a strip a metric, its share of the weight from 0 to 1; return the label of the axis."""
     names = found.flips["metric"].tolist()
-    for place, (name, today, flip) in enumerate(
-        found.flips[["metric", "today", "flip"]].itertuples(index=False)
-    ):
+    rows = found.flips[["metric", "today", "flip"]].itertuples(index=False)
+    for place, (name, today, flip) in enumerate(rows):
         strip = found.strip(name)
         shares = strip["share"].to_numpy()
-        width = strip["share"].iloc[1]
+        width = strip["share"].iloc[1]  # from one share to the next
         for kept, look in _areas(strip, found, say, colours):
-            if place:
-                look |= {"label": "_part"}
+            # The first strip alone is in the legend: the others have the same colours.
+            if place > 0:
+                look["label"] = "_part"
             ax.barh([place] * kept.sum(), width, left=shares[kept] - width / 2, height=0.55, **look)
-        ax.plot(today, place, "o", color=INK, label="_row" if place else say("chart.today"))
+        label = "_row" if place > 0 else say("chart.today")
+        ax.plot(today, place, "o", color=INK, label=label)
         if not math.isnan(flip):
-            ax.plot(
-                [flip, flip], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip"
-            )
+            upright = [place - 0.4, place + 0.4]
+            ax.plot([flip, flip], upright, color=INK, linewidth=1.6, label="_flip")
             ax.text(flip, place - 0.42, number(flip, 2), ha="center", va="bottom", fontsize=8)
     name_rows(ax, range(len(names)), [fitted(name) for name in names], len(names) - 0.4, -0.8)
     ax.set_xlim(0, 1)

@@ -73,45 +73,76 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     >>> [text.get_text() for text in radar(means).texts][:3]
     ['a', 'b (missing)', 'c']
     """
-    if len((table := Means(means, total=False, **look)).metrics) < 3:
+    table = Means(means, total=False, **look)
+    if len(table.metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
-    systems = {
-        name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems
-    }
+    systems = {}  # the values of each, None where one is missing
+    for name in table.systems:
+        systems[name] = [table.at(name, metric)[0] for metric in table.metrics]
     lower = [table.better[metric] == "lower" for metric in table.metrics]
     axes = list(zip(table.metrics, table.scales.values(), lower, strict=True))
     names = [wrapped(name, 96) for name in axis_names(axes, systems, look.get("lang") or "en")]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
-    side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
+    widest = max(text_width(line, 9.0) for name in names for line in name.splitlines())
+    side = widest / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
     values = list[str]()
     with canvas(look, 2.4 * radius + 0.8, 2 * (1.1 * radius + side)) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
         places = system_places(look, list(systems))
-        for place, (system, found) in zip(places, systems.items(), strict=True):
-            colour = SYSTEM_COLOURS[place]
-            dash = DASHES[place]
-            points = radar_points(found, axes)
-            line: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
-            line["linestyle"] = (0, dash) if dash else "-"
-            # A system without any score has no run, and is named in the legend too.
-            for part, (run, closed) in enumerate(radar_runs(points) or [([], False)]):
-                corners = [*run, *run[:1]] if closed else run
-                path = points[corners]
-                ax.plot(*path.T, label="_more" if part else fitted(system) or "_one", **line)
-                if closed and len(systems) < 3:
-                    ax.fill(*path.T, color=colour, alpha=0.07, linewidth=0)
-            words = (
+        for place, (system, values_of_system) in zip(places, systems.items(), strict=True):
+            points = radar_points(values_of_system, axes)
+            _draw_polygon(ax, points, place, fitted(system), is_filled=len(systems) < 3)
+            words = ", ".join(
                 f"{fitted(metric)} {table.written(system, metric)}" for metric in table.metrics
             )
-            values.append(f"{fitted(system)}: " * (len(systems) > 1) + ", ".join(words))
+            if len(systems) > 1:
+                words = f"{fitted(system)}: {words}"
+            values.append(words)
         notes = notes_below(table.say, "chart.turned", table.better.values(), table.endless)
         legend_below(ax, 10 + 14 * len(notes))
         describe(table.finding(), values, "\n".join(notes))
     return ax
 
 
+def _draw_polygon(ax: Axes, points: Any, place: int, name: str, *, is_filled: bool) -> None:
+    """Draw the web of one system, of which gaps leave runs of neighbours; without a gap it is closed.
+
+    Parameters
+    ----------
+    points : (K, 2) float
+        nan where a mean is missing.
+    place : int
+        The system's, among the colours and dashes.
+    """
+    colour = SYSTEM_COLOURS[place]
+    dash = DASHES[place]
+    # A system without any score has no run, and is named in the legend too.
+    runs = radar_runs(points) or [([], False)]
+    for part, (run, is_closed) in enumerate(runs):
+        if is_closed:
+            path = points[[*run, *run[:1]]]
+        else:
+            path = points[run]
+        if part == 0:
+            label = name or "_one"
+        else:
+            label = "_more"
+        ax.plot(
+            *path.T,
+            label=label,
+            color=colour,
+            linewidth=1.6,
+            marker="o",
+            markersize=4,
+            linestyle=(0, dash) if dash else "-",
+        )
+        if is_closed and is_filled:
+            ax.fill(*path.T, color=colour, alpha=0.07, linewidth=0)
+
+
 def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: float) -> None:
+    """Draw the rings and the axes with their names, and on the rings the values where all share a range."""
     from matplotlib.patches import Circle
 
     ax.set(xlim=(-wide, wide), ylim=(-1.18, 1.18), aspect="equal", xticks=[], yticks=[])
@@ -130,11 +161,5 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: f
         ax.text(1.08 * x, 1.09 * y, name, ha=side, va="center")
     if common:
         for ring in (0.5, 1.0):
-            ax.text(
-                0.02,
-                ring - 0.02,
-                f"{np.interp(ring, (0, 1), common):g}",
-                va="top",
-                fontsize=8,
-                label="_ring",
-            )
+            value = f"{np.interp(ring, (0, 1), common):g}"
+            ax.text(0.02, ring - 0.02, value, va="top", fontsize=8, label="_ring")
