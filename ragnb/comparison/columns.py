@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ragnb.comparison.pairs import NOT_APPLICABLE, Pairs
 from ragnb.errors import need_known
@@ -128,7 +129,7 @@ def _worst_scores(metrics: Sequence[Metric]) -> Array:
     return worst
 
 
-def _with_lost_at_worst(scores: Array, states: Array, worst: Array) -> Array:
+def _with_lost_at_worst(scores: Array, states: npt.NDArray[np.int8], worst: Array) -> Array:
     """Return scores (K, 2, Q), the worst where one side alone has a score of a metric that applies to both.
 
     Where nothing is lost these are the scores themselves, not a copy.

@@ -13,6 +13,7 @@ from ragnb.comparison.differences import Margin, compared
 from ragnb.comparison.source import pairs_of_systems, run_of
 from ragnb.errors import RagnbError, listing
 from ragnb.scenario import need_arguments
+from ragnb.schema import records
 
 if TYPE_CHECKING:
     from ragnb.scenario.settings import SharedSettings
@@ -44,11 +45,11 @@ class Standings:
     def places(self) -> dict[str, str]:
         """The rank of each system as a text, the best first; ``1–2`` where it is tied."""
         places = {}
-        for row in self.ranks.itertuples():
-            if row.rank_high > row.rank:
-                places[row.system] = f"{row.rank}–{row.rank_high}"
-            else:
-                places[row.system] = f"{row.rank}"
+        for row in records(self.ranks):
+            place = f"{row['rank']}"
+            if row["rank_high"] > row["rank"]:
+                place += f"–{row['rank_high']}"
+            places[row["system"]] = place
         return places
 
     def __repr__(self) -> str:

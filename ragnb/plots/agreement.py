@@ -200,14 +200,19 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     gap = x - y
     say = part.say
     measures = _measures_of(part)
-    lines = {name: measures[name] for name in ("loa_low", "bias", "loa_high") if name in measures}
+    # From the lowest to the highest, as `_apart` needs their heights.
+    lines: dict[str, _Measure] = {
+        name: measures[name] for name in ("loa_low", "bias", "loa_high") if name in measures
+    }
     heights = [line.value for line in lines.values()]
     shown = [0.0, *gap, *heights]
     low, high = part.ends(mean)
     # Half a point where all are equal, and the axis would have no length.
     margin = 0.04 * (high - low) or 0.5
     margin_above = 0.06 * np.ptp(shown) or 0.5
-    written = {name: say(f"chart.{name}", value=signed(*line)) for name, line in lines.items()}
+    written: dict[str, str] = {
+        name: say(f"chart.{name}", value=signed(*line)) for name, line in lines.items()
+    }
     notes = [say("chart.mean_axis"), say("chart.area")]
     with canvas(part.look, 4.2) as (ax, describe):
         ax.set(

@@ -91,13 +91,13 @@ class Means:
         self.endless: list[str] = []
         for name in names:
             need_known("metric", name, list(about))
-            row = about[name]
+            of_metric = about[name]
             known = METRICS.get(name, _UNKNOWN)
-            low = float(row.get("range_low", known.low))
-            high = float(row.get("range_high", known.high))
+            low = float(of_metric.get("range_low", known.low))
+            high = float(of_metric.get("range_high", known.high))
             if math.isfinite(low) and math.isfinite(high):
                 self.ranges[name] = (low, high)
-                self.better[name] = row.get("better") or known.better
+                self.better[name] = of_metric.get("better") or known.better
             else:
                 self.endless.append(name)
         self.metrics = [*self.ranges]
