@@ -150,8 +150,7 @@ def _is_fine_on_one_side(modes: _Modes, gain: Array) -> Flags:
     is_gain = gain > 0
     better_side = np.where(is_gain, modes.candidate, modes.baseline)
     worse_side = np.where(is_gain, modes.baseline, modes.candidate)
-    is_fine: Flags = better_side == fine
-    return is_fine & (worse_side != fine) & (worse_side != unknown)
+    return np.asarray((better_side == fine) & (worse_side != fine) & (worse_side != unknown))
 
 
 def _words(gain: Array, turned: Flags) -> npt.NDArray[np.str_]:
