@@ -105,8 +105,12 @@ def run_of(
     snapshot = None
     if isinstance(source, str | os.PathLike):
         label, source, snapshot = _at(os.fspath(source), settings)
-    frame = None if isinstance(source, Scenario) else source
-    scenario = source if frame is None else Scenario.without_files()
+    if isinstance(source, Scenario):
+        frame = None
+        scenario = source
+    else:
+        frame = source
+        scenario = Scenario.without_files()
     scenario, inputs, metrics = read_scenario(scenario.replace(**settings), frame)
     if not label and frame is None:
         label = scenario.name
