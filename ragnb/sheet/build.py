@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import narwhals as nw
 import numpy as np
@@ -47,8 +47,22 @@ if TYPE_CHECKING:
     from ragnb.scenario.settings import Settings
 
 
-# Of systems that answered different questions: how many each answered, how many all, and the means on those.
-Overlap = tuple[Mapping[Any, int], int, pd.DataFrame | None]
+class Overlap(NamedTuple):
+    """What several systems have in common that answered different questions.
+
+    Attributes
+    ----------
+    answered : mapping of system to int
+        How many questions each answered; empty where all answered the same ones.
+    common : int
+        How many questions all of them answered.
+    means : DataFrame or None
+        On those questions, in the form of `Assessment.systems`; None where there is none.
+    """
+
+    answered: Mapping[Any, int]
+    common: int
+    means: pd.DataFrame | None
 
 
 def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
@@ -104,62 +118,54 @@ def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
 
 
 def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessment:
+    """Compute every frame of a run that has been read, and put them on one sheet."""
     frame, names = streams.systems(inputs.frame)
     _check_candidate(scenario, names, frame)
-    asked = gates_of(scenario, metrics, inputs)
-    asked_of_operation = of_operation(asked, metrics)
+    gates = gates_of(scenario, metrics, inputs)
+    gates_of_operation = of_operation(gates, metrics)
     systems = {
         name: system_frames(
             scenario,
             inputs,
             streams.of_system(frame, name),
             metrics,
-            measured=bool(asked_of_operation),
+            measured=bool(gates_of_operation),
         )
         for name in names
     }
     _check_rows(inputs, systems.values())
     frames = _stacked_frames(systems)
     means = frames["means"]
-    docs = set().union(*(one.docs for one in systems.values()))
-    taken = {name: one.taken for name, one in systems.items()}
-    gates = check_means(asked, asked_of_operation, means, taken, scenario)
+    docs = set().union(*(system.docs for system in systems.values()))
+    taken = {name: system.taken for name, system in systems.items()}
+    checked = check_means(gates, gates_of_operation, means, taken, scenario)
     differences = beside_baseline(scenario, frame, metrics)
-    accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
-    account = make_account(
-        means,
-        worst=stacked({name: one.worst for name, one in systems.items()}),
-        lines=inputs.lines,
-        coverage=_coverage(scenario, inputs, frame, names, differences.table),
-        answers={name: one.answers for name, one in systems.items()},
-        metrics=metrics,
-        decides=deciding(means, asked),
-        computed=computed_rates(inputs.labelled, inputs.log is not None),
-        expect=scenario.expect,
-        blank=scenario.blank,
-    )
-    asked_of, common_questions, common = overlap(frame, metrics, scenario, names)
+    accepted, anchor_notes = beside_anchor(scenario, frame, metrics)
+    coverage = _coverage(scenario, inputs, frame, names, differences.table)
+    account = _account(scenario, inputs, metrics, systems, means, coverage, deciding(means, gates))
+    asked, common_questions, common_means = overlap(frame, metrics, scenario, names)
     # Pairs, turns and repeats hold every question: rows that are streamed are more than memory may hold.
     is_whole = inputs.stream is None
+    rungs = Ladder()
     if is_whole and len(names) > 1:
         rungs = ladder(scenario, frame, metrics, means)
-    else:
-        rungs = Ladder()
     scores = _weighed_rows(scenario, inputs, frame, metrics, docs, frames["diagnoses"])
     calibration = calibrated(scenario, inputs.ratings)
     sheet = Assessment(
         **frames,
         of_documents={
-            name: one.of_documents for name, one in systems.items() if one.of_documents is not None
+            name: system.of_documents
+            for name, system in systems.items()
+            if system.of_documents is not None
         },
         scenario=scenario,
         scores=scores,
         turns=_turns(scenario, scores, metrics) if is_whole else None,
         rows=inputs.rows,
         systems=means if len(names) > 1 else None,
-        common=common,
+        common=common_means,
         common_questions=common_questions,
-        gates=with_completeness(gates, account, asked, differences, scenario),
+        gates=with_completeness(checked, account, gates, differences, scenario),
         account=account,
         notes=differences.notes,
         ledger=ledger(inputs, means, scenario.lang),
@@ -176,14 +182,39 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         changed=differences.questions,
         log=inputs.log,
     )
-    said = notes(sheet, inputs, metrics, asked_of, docs)
-    every = [differences.notes, said_of_anchor, said]
-    return replace(sheet, notes=pd.concat(every, ignore_index=True))
+    # The other notes are of what the sheet shows, so they are made last; those on comparisons stay first.
+    run_notes = notes(sheet, inputs, metrics, asked, docs)
+    every_note = pd.concat([differences.notes, anchor_notes, run_notes], ignore_index=True)
+    return replace(sheet, notes=every_note)
+
+
+def _account(
+    scenario: Scenario,
+    inputs: Inputs,
+    metrics: list[Metric],
+    systems: Mapping[Any, SystemFrames],
+    means: pd.DataFrame,
+    coverage: list[Coverage],
+    decides: Collection[str],
+) -> pd.DataFrame:
+    """Return what was expected and what came, over all systems; `decides` are the metrics that decide."""
+    return make_account(
+        means,
+        worst=stacked({name: system.worst for name, system in systems.items()}),
+        lines=inputs.lines,
+        coverage=coverage,
+        answers={name: system.answers for name, system in systems.items()},
+        metrics=metrics,
+        decides=decides,
+        computed=computed_rates(inputs.labelled, inputs.log is not None),
+        expect=scenario.expect,
+        blank=scenario.blank,
+    )
 
 
 def _check_rows(inputs: Inputs, systems: Iterable[SystemFrames]) -> None:
     """Refuse a query that gave other rows when it ran again."""
-    rows = sum(one.rows for one in systems)
+    rows = sum(system.rows for system in systems)
     if rows != inputs.rows:
         raise RagnbError(
             f"the query gave {inputs.rows} rows at first and {rows} rows later; keep its result, as Parquet or "
@@ -195,8 +226,8 @@ def _stacked_frames(systems: Mapping[Any, SystemFrames]) -> dict[str, Any]:
     """Return each frame of all systems, one below the other."""
     first = next(iter(systems.values()))
     return {
-        name: stacked({system: one.frames[name] for system, one in systems.items()})
-        for name in first.frames
+        key: stacked({name: system.frames[key] for name, system in systems.items()})
+        for key in first.frames
     }
 
 
@@ -224,9 +255,9 @@ def _left_out(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> dict
     if scenario.metrics is None and scenario.rubric is None:
         used = [metric.name for metric in metrics]
         offered = left_out(head_of(inputs.frame), used, inputs.facts)
+    # The rates of labelled traces are ragnb's own, and shown; those below a tool scored.
     if inputs.labelled:
         return offered
-    # Rates that a tool scored and ragnb did not compute.
     weighed = {name for name, weight in scenario.metric_weights.items() if weight > 0}
     for metric in metrics:
         is_rate = metric.role == "rate" and metric.family not in ("wording", "log")
@@ -244,14 +275,15 @@ def _turns(scenario: Scenario, scores: Any, metrics: list[Metric]) -> pd.DataFra
     conversation = conversation_column(frame)
     if conversation is None:
         return None
-    names = [metric.name for metric in metrics if metric.role != "operation"]
+    trending = [TOTAL, *(metric.name for metric in metrics if metric.role != "operation")]
     cluster = scenario.cluster or conversation_cluster(frame, scenario.doc) or scenario.doc
+    _, systems = streams.systems(frame)
     parts = {}
-    for name in streams.systems(frame)[1]:
-        rows_of_system = streams.of_system(frame, name)
-        parts[name] = turn_trends(
+    for system in systems:
+        rows_of_system = streams.of_system(frame, system)
+        parts[system] = turn_trends(
             rows_of_system,
-            [name for name in (TOTAL, *names) if name in rows_of_system],
+            [metric for metric in trending if metric in rows_of_system],
             turn=turn,
             conversation=conversation,
             cluster=cluster,
@@ -289,9 +321,14 @@ def _coverage(
 ) -> list[Coverage]:
     """Return what each system was expected to answer: gold, cases, the baseline, else what its neighbours did."""
     coverage = [*inputs.coverage, *_baseline_coverage(comparison, names)]
-    covered = {one.system for one in coverage}
-    if scenario.expect is None and not scenario.sample:  # a sample may hold other questions of each
-        coverage += [one for one in system_coverage(frame, names) if one.system not in covered]
+    covered = {known.system for known in coverage}
+    # A sample may hold other questions of each system, so that none tells what another should have answered.
+    if scenario.expect is None and not scenario.sample:
+        coverage += [
+            by_neighbours
+            for by_neighbours in system_coverage(frame, names)
+            if by_neighbours.system not in covered
+        ]
     return coverage
 
 
@@ -299,59 +336,63 @@ def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) ->
     """Return for each candidate how many questions that the baseline scored it scored too."""
     if comparison is None:
         return []
-    out = []
+    covered = []
     for candidate, rows in comparison.groupby("candidate", sort=False):
         if rows["primary"].any():
             deciding = rows[rows["primary"]]
         else:
             deciding = rows
-        scored = deciding["n_common"] + deciding["n_lost"]
-        if not scored.any():
+        scored_by_baseline = deciding["n_common"] + deciding["n_lost"]
+        if not scored_by_baseline.any():
             continue
-        share = deciding["n_common"] / scored.where(scored > 0)
+        # A metric that the baseline never scored has no share: it must not be taken for the worst one.
+        share = deciding["n_common"] / scored_by_baseline.where(scored_by_baseline > 0)
         worst = deciding.iloc[int(np.nanargmin(share.to_numpy(dtype=float)))]
         expected = int(worst["n_common"] + worst["n_lost"])
         system = candidate if len(names) > 1 else None
-        out.append(Coverage("baseline", system, expected, int(worst["n_common"])))
-    return out
+        covered.append(Coverage("baseline", system, expected, int(worst["n_common"])))
+    return covered
 
 
 def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
+    """Refuse a candidate that is none of the systems."""
     wanted = scenario.candidate
-    if wanted is not None and names == [None]:
+    if wanted is None:
+        return
+    # A run of one system is not told apart by name (see `streams.systems`), but its rows may name it.
+    if names == [None]:
+        names = []
         if "system" in weights.column_names(frame):
             names = streams.distinct_values(frame, "system")
-        else:
-            names = []
-    if wanted is not None and wanted not in names:
-        if names:
-            step = ""
-        else:
-            step = "The rows name no system; leave candidate: out, or add a column 'system'."
-        raise unknown("candidate", wanted, [str(name) for name in names], step)
+    if wanted in names:
+        return
+    step = ""
+    if not names:
+        step = "The rows name no system; leave candidate: out, or add a column 'system'."
+    raise unknown("candidate", wanted, [str(name) for name in names], step)
 
 
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap:
     """Return what systems have in common where not all answered the same questions, else nothing."""
+    nothing = Overlap({}, 0, None)
     if len(names) < 2:
-        return {}, 0, None
+        return nothing
     # A question without any score was not answered: it must not make the means look comparable.
-    some = [
-        ~nw.col(m.name).is_null()
-        for m in metrics
-        if m.name in weights.column_names(frame) and m.role != "operation"
+    have = weights.column_names(frame)
+    has_score = [
+        ~nw.col(metric.name).is_null()
+        for metric in metrics
+        if metric.name in have and metric.role != "operation"
     ]
-    if some:
-        scored = nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True))
-    else:
-        scored = None
-    asked, shared, rows = streams.common_questions(
-        frame if scored is None else scored.to_native(), names
-    )
-    if all(n == shared for n in asked.values()):
-        return {}, 0, None
+    scored = frame
+    if has_score:
+        has_any = nw.any_horizontal(*has_score, ignore_nulls=True)
+        scored = nw.from_native(frame).filter(has_any).to_native()
+    answered, common, rows = streams.common_questions(scored, names)
+    if all(n == common for n in answered.values()):
+        return nothing
     means = None
-    if shared:
+    if common:
         reduced = weights.moments(rows, metrics=metrics, **clustering(scenario), by="system")
         means = weighing_of(scenario, metrics, reduced.docs).means(reduced)
-    return asked, shared, means
+    return Overlap(answered, common, means)
