@@ -255,7 +255,7 @@ def _left_out(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> dict
     if scenario.metrics is None and scenario.rubric is None:
         used = [metric.name for metric in metrics]
         offered = left_out(head_of(inputs.frame), used, inputs.facts)
-    # The rates of labelled traces are ragnb's own, and shown; those below a tool scored.
+    # The rates of labelled traces are ragnb's own; those below a tool scored.
     if inputs.labelled:
         return offered
     weighed = {name for name, weight in scenario.metric_weights.items() if weight > 0}

@@ -45,9 +45,13 @@ Row = dict[str, str]
 Say = Callable[..., str]
 _MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
+# The kinds of loss of the readers that are said, each with the code of its note.
 _LOSSY_SAID = {
     "bad_line": "bad_lines",
-    **{word: word for word in ("unparsed", "left_out", "kept", "clipped")},
+    "unparsed": "unparsed",
+    "left_out": "left_out",
+    "kept": "kept",
+    "clipped": "clipped",
 }
 
 
@@ -61,22 +65,21 @@ def notes(
     """Return all notes of a run, the ones that change how numbers are read first."""
     means = sheet.means
     lang = sheet.scenario.lang
-    say = load(sheet.scenario.lang)
-    by_name = {}
-    if sheet.systems is None:
-        parts: list[tuple[Any, pd.DataFrame]] = [(None, means)]
-    else:
+    say = load(lang)
+    parts: list[tuple[Any, pd.DataFrame]] = [(None, means)]
+    if sheet.systems is not None:
         parts = list(means.groupby("system", sort=False))
+    on_means = {}
     for name, part in parts:
         means_of_system = part.drop(columns="system", errors="ignore").reset_index(drop=True)
-        by_name[name] = [
+        on_means[name] = [
             *records(weight_notes(means_of_system, lang=lang)),
             *least_set_note(means_of_system, metrics, lang=lang),
         ]
     return note_frame(
         [
             *_system_notes(sheet, inputs, metrics, asked, say),
-            *_of_all_or_one(by_name),
+            *_of_all_or_one(on_means),
             *_judge_notes(sheet.calibration, metrics, say),
             *inputs.stages,
             *_setting_notes(sheet.scenario, inputs, metrics, docs, say),
@@ -95,8 +98,11 @@ def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
     """Yield the notes of several systems: once what holds for all, else after the name of the system."""
     for name, rows in parts.items():
         for row in rows:
-            everywhere = all(row in others for others in parts.values())
-            yield row if everywhere else row | {"text": f"{name}: {row['text']}"}
+            # What holds for all comes once a system; `note_frame` keeps one of equal notes.
+            if all(row in others for others in parts.values()):
+                yield row
+            else:
+                yield row | {"text": f"{name}: {row['text']}"}
 
 
 def _system_notes(
@@ -104,45 +110,55 @@ def _system_notes(
 ) -> Iterator[Row]:
     """Say what a judge left out because the gates were settled, and what several systems have in common."""
     if inputs.stream is None:
-        reasons = [f"{metric.name}__reason" for metric in metrics]
-    else:
-        reasons = []
-    left = 0
-    if reasons:
-        left = inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum()
-    if left:
-        calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
-        yield _note(
-            say,
-            "stopped_early",
-            "judge",
-            n=count(left),
-            of=count(inputs.rows),
-            calls=count(int(calls)),
-        )
+        yield from _stopped_notes(inputs, metrics, say)
     if sheet.systems is None:
         return
     candidate = sheet.scenario.candidate
-    answered = listing(f"{name} {count(n)}" for name, n in asked.items())
+    n_systems = sheet.systems["system"].nunique()
     key = "systems" if candidate is None else "systems_candidate"
-    yield _note(
-        say, "systems", "system", key, n=sheet.systems["system"].nunique(), candidate=candidate
-    )
+    yield _note(say, "systems", "system", key, n=n_systems, candidate=candidate)
+    answered = listing(f"{name} {count(n)}" for name, n in asked.items())
     if sheet.common is None:
+        # `asked` is empty where all systems answered the same questions: then there is nothing to say.
         yield from holding_notes(
             say, [(asked, "no_common_questions", "system", {"asked": answered})]
         )
         return
     rows = sheet.common.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
-    rates = not (rows["metric"] == TOTAL).any()
-    shown = "correct_outcome" if rates else TOTAL
+    # Where no system has a total, as of traces without scores, the share of right answers is compared.
+    is_rate = not (rows["metric"] == TOTAL).any()
+    shown = "correct_outcome" if is_rate else TOTAL
     means = (
-        f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}"
+        f"{row['system']} {with_interval(row['value'], row['low'], row['high'], is_rate)}"
         for row in records(rows[rows["metric"] == shown])
     )
-    n = count(sheet.common_questions)
     yield _note(
-        say, "different_questions", "system", asked=answered, n=n, means=listing(means, most=6)
+        say,
+        "different_questions",
+        "system",
+        asked=answered,
+        n=count(sheet.common_questions),
+        means=listing(means, most=6),
+    )
+
+
+def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
+    """Say how many answers a judge left out because the gates were settled, and how many calls that saved."""
+    reasons = [f"{metric.name}__reason" for metric in metrics]
+    if not reasons:
+        return
+    left = inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum()
+    if not left:
+        return
+    repeats = inputs.frame.get("judge__repeats", pd.Series([1]))  # judge calls per answer
+    calls = left * pd.to_numeric(repeats).max()
+    yield _note(
+        say,
+        "stopped_early",
+        "judge",
+        n=count(left),
+        of=count(inputs.rows),
+        calls=count(int(calls)),
     )
 
 
@@ -158,36 +174,20 @@ def _setting_notes(
     scenario: Scenario, inputs: Inputs, metrics: list[Metric], docs: Collection[str], say: Say
 ) -> Iterator[Row]:
     """Say which weights are for what does not occur, with the near names, and what settings do to the numbers."""
-    names = [metric.name for metric in metrics]
-    absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
-    absent += [
-        ("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs
+    yield from _absent_weight_notes(scenario, metrics, docs, say)
+    # They do not tell a correct refusal from an invented answer (see `Metric`).
+    blind = [
+        metric.name for metric in metrics if metric.role == "quality" and not metric.grades_refusals
     ]
-    for what, name, have in absent:
-        near = ", ".join(near_names(name, have))
-        hint = say("editor.near", names=near) if near else ""
-        yield note_row(
-            f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint
-        )
-    blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
-    unanswerable = count_unanswerable(inputs.frame) if blind else 0
+    n_unanswerable = count_unanswerable(inputs.frame) if blind else 0
     drawn = DRAWN in weights.column_names(inputs.frame)
-    rows = {"n": count(inputs.rows)}
+    of_stream = {"n": count(inputs.rows), "shown": count(min(MOST_SHOWN, inputs.rows))}
+    of_unanswerable = {"n": count(n_unanswerable), "metrics": listing(blind)}
     yield from holding_notes(
         say,
         [
-            (
-                inputs.stream,
-                "streamed",
-                "scores",
-                rows | {"shown": count(min(MOST_SHOWN, inputs.rows))},
-            ),
-            (
-                unanswerable,
-                "unanswerable",
-                ", ".join(blind),
-                {"n": count(unanswerable), "metrics": listing(blind)},
-            ),
+            (inputs.stream, "streamed", "scores", of_stream),
+            (n_unanswerable, "unanswerable", ", ".join(blind), of_unanswerable),
             (scenario.doc_weights, "doc_weighted", scenario.doc, {"n": len(scenario.doc_weights)}),
             (not scenario.orient, "not_oriented", TOTAL, {}),
             (scenario.rescale, "rescaled", TOTAL, {}),
@@ -196,41 +196,64 @@ def _setting_notes(
     )
 
 
+def _absent_weight_notes(
+    scenario: Scenario, metrics: list[Metric], docs: Collection[str], say: Say
+) -> Iterator[Row]:
+    """Say which weights are for metrics and documents that do not occur, with the near names."""
+    names = [metric.name for metric in metrics]
+    absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
+    absent += [
+        ("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs
+    ]
+    for what, name, have in absent:
+        code = f"{what}_weight_absent"
+        text = say(f"note.{code}", name=name)
+        near = ", ".join(near_names(name, have))
+        if near:
+            text += say("editor.near", names=near)
+        yield note_row(code, name, text)
+
+
 def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say how firm the gates are; and of findings and intervals side by side, how many chance alone makes."""
     gates = sheet.gates
     level = sheet.scenario.level
     slices = sheet.slices
-    asked = gates[gates["reason"] == ""]
-    n = int((asked["role"] != "completeness").sum())
-    rules = len(list(diagnostics.fitting(RULES, metrics)))
-    certain = int(sheet.diagnoses["certain"].sum())
-    if slices is None:
-        shown = 0
-    else:
-        shown = int(slices["low"].notna().sum())
-    by_chance = round(shown * (1 - level))
+    deciding = gates[gates["reason"] == ""]
+    n_gates = int((deciding["role"] != "completeness").sum())
+    n_rules = len(list(diagnostics.fitting(RULES, metrics)))
+    n_certain = int(sheet.diagnoses["certain"].sum())
+    n_intervals = 0
+    if slices is not None:
+        n_intervals = int(slices["low"].notna().sum())
+    # Of so many intervals that do not hold the value that they are for.
+    n_wrong_by_chance = round(n_intervals * (1 - level))
 
     def wrong(decisions: int) -> str:
         """Write the probability that at least one of so many errs."""
+        # A decision is wrong where its interval lies wholly on the wrong side: one of its two tails.
         return percent(1 - (0.5 + level / 2) ** decisions)
 
     yield from holding_notes(
         say,
         [
             (sheet.scenario.gates is None and len(gates), "default_gates", "gates", {}),
-            (n >= _MANY, "many_gates", "gates", {"n": n, "p": wrong(n)}),
+            (n_gates >= _MANY, "many_gates", "gates", {"n": n_gates, "p": wrong(n_gates)}),
         ],
     )
-    for row in records(asked):
+    for row in records(deciding):
         yield from _of_gate(sheet, row, say)
-    of_rules = {"n": rules, "certain": certain, "p": wrong(rules)}
-    of_slices = {"n": count(shown), "level": f"{100 * level:g} %", "wrong": count(by_chance)}
+    of_rules = {"n": n_rules, "certain": n_certain, "p": wrong(n_rules)}
+    of_slices = {
+        "n": count(n_intervals),
+        "level": f"{100 * level:g} %",
+        "wrong": count(n_wrong_by_chance),
+    }
     yield from holding_notes(
         say,
         [
-            (rules >= _MANY and certain, "many_rules", "diagnoses", of_rules),
-            (by_chance, "many_slices", "slices", of_slices),
+            (n_rules >= _MANY and n_certain, "many_rules", "diagnoses", of_rules),
+            (n_wrong_by_chance, "many_slices", "slices", of_slices),
         ],
     )
 
@@ -250,75 +273,76 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
     """Say of a gate that asks something what would decide it, or that documents nobody has seen may fail."""
     more = row["more_needed"]
     gate = str(row["gate"])
-    means = sheet.means
-    if gate == row["metric"]:
-        named = gate
-    else:
-        named = f"{gate} ({row['metric']})"
+    metric = row["metric"]
+    named = gate if gate == metric else f"{gate} ({metric})"
     if row["system"] is not None:
         named = f"{row['system']}: {named}"
     if if_documents_fail(row):
+        key = "documents_may_fail" if row["outcome"] == "pass" else "documents_unseen"
         write = percent if row["role"] == "rate" else number
-        if row["outcome"] == "pass":
-            key = "documents_may_fail"
-        else:
-            key = "documents_unseen"
-        words = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
-        if row["system"] is None:
-            own = means
-        else:
-            own = means[means["system"] == row["system"]]
-        n = own.loc[own["metric"] == row["metric"], "n_clusters"].iloc[0]
-        yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **words)
+        yield _note(
+            say,
+            "documents_may_fail",
+            gate,
+            key,
+            gate=named,
+            n=_n_clusters(sheet, metric, row["system"]),
+            share=percent(row["share_unseen"]),
+            low=write(row["low_if"]),
+        )
     elif row["outcome"] == "undecided" and not pd.isna(row["low"]) and not _lost(sheet, row):
         key = "on_the_bar" if pd.isna(more) else "more_needed"
         yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
     if row["outcome"] == "no_data":
-        yield _note(
-            say,
-            "no_data",
-            gate,
-            "no_data_blocks" if row["blocks"] else "no_data_skipped",
-            gate=named,
-        )
+        key = "no_data_blocks" if row["blocks"] else "no_data_skipped"
+        yield _note(say, "no_data", gate, key, gate=named)
+
+
+def _n_clusters(sheet: Assessment, metric: str, system: Any) -> Any:
+    """Return how many clusters the mean of a metric is of, of one system where a gate is of one."""
+    means = sheet.means
+    if system is not None:
+        means = means[means["system"] == system]
+    return means.loc[means["metric"] == metric, "n_clusters"].iloc[0]
 
 
 def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row]:
     """Say in which form the answers of each system cite, that none does, and how many questions have a claim."""
     forms_seen = inputs.join.get("citations", ())
     for row in forms_seen:
+        # A field and the list after "citations:" say themselves that they cite; any other form is inferred.
         if row["form"] in CITATION_FORMS and row["form"] not in ("field", "list"):
-            n = count(row["n"])
-            of = count(row["of"])
-            said = say("note.citations_read", n=n, of=of, form=CITATION_FORMS[row["form"]])
-            yield note_row("citations_read", row["system"] or "traces", _of_system(row, said))
+            form = CITATION_FORMS[row["form"]]
+            text = say("note.citations_read", n=count(row["n"]), of=count(row["of"]), form=form)
+            about = row["system"] or "traces"
+            yield note_row("citations_read", about, _of_system(row["system"], text))
     citing = {row["system"] for row in forms_seen if row["form"] is not None}
-    forms = tried(sheet.scenario.citations)
-    shapes = [say("log.citation_field") if one == "field" else CITATION_FORMS[one] for one in forms]
+    written = CITATION_FORMS | {"field": say("log.citation_field")}
+    shapes = say("note.join").join(written[form] for form in tried(sheet.scenario.citations))
     for row in forms_seen:
-        asked = _rate(sheet, "citation_hit_rate", row["system"])
-        if row["system"] in citing or not asked:
+        n_asked = _n_of_rate(sheet, "citation_hit_rate", row["system"])
+        if row["system"] in citing or not n_asked:
             continue
-        names = say("note.join").join(shapes)
-        said = say("note.no_citations", n=count(row["of"]), forms=names)
-        yield note_row("no_citations", row["system"] or "traces", _of_system(row, said))
+        text = say("note.no_citations", n=count(row["of"]), forms=shapes)
+        about = row["system"] or "traces"
+        yield note_row("no_citations", about, _of_system(row["system"], text))
     systems = [None] if sheet.systems is None else sheet.systems["system"].unique()
     for system in systems:
-        claims, answerable = (
-            _rate(sheet, rate, system) for rate in ("claim_containment", "over_refusal")
-        )
-        if claims and claims < answerable:
-            said = say("note.claims", n=count(claims), of=count(answerable))
-            yield note_row("claims", "claim_containment", _of_system({"system": system}, said))
+        n_claims = _n_of_rate(sheet, "claim_containment", system)
+        n_answerable = _n_of_rate(sheet, "over_refusal", system)
+        if n_claims and n_claims < n_answerable:
+            text = say("note.claims", n=count(n_claims), of=count(n_answerable))
+            yield note_row("claims", "claim_containment", _of_system(system, text))
 
 
-def _of_system(row: Mapping[str, Any], text: str) -> str:
-    if row["system"] is None:
+def _of_system(system: Any, text: str) -> str:
+    """Return a sentence after the name of its system, where there are several."""
+    if system is None:
         return text
-    return f"{row['system']}: {text}"
+    return f"{system}: {text}"
 
 
-def _rate(sheet: Assessment, metric: str, system: Any) -> int:
+def _n_of_rate(sheet: Assessment, metric: str, system: Any) -> int:
     """Return the n of a rate, of one system where there are several."""
     means = sheet.means
     if system is not None and sheet.systems is not None:
@@ -379,10 +403,10 @@ def _gold_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
     )
     answers = say("note.join").join(quoted)
     yield from holding_notes(say, [(answers, "repeated_answers", "traces", {"answers": answers})])
+    # Without gold nothing is joined, so that only repeats can be told.
+    joined = ["duplicate_traces"]
     if inputs.with_gold:
         joined = ["unmatched", "gold_without_trace", "duplicate_traces", "question_differs"]
-    else:
-        joined = ["duplicate_traces"]
     for key in (*joined, *_OF_TRACES):
         n = int(inputs.join.get(f"n_{key}", 0))
         if n:
@@ -423,9 +447,11 @@ def _column_notes(
         name for name in sorted(used) if name in METRICS and METRICS[name].family == "wording"
     ]
     lexical = ", ".join(of_wording)
+    # The column of turns has a section of its own.
     if sheet.turns is not None:
-        used |= {str(turn_column(inputs.frame))}
-    others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
+        used.add(str(turn_column(inputs.frame)))
+    numeric = schema.undeclared_columns(head_of(inputs.frame))
+    others = [name for name in numeric if name not in used]
     yield from holding_notes(
         say,
         [

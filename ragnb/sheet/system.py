@@ -101,10 +101,11 @@ def system_frames(
 
     `measured` tells whether a gate asks what the answers took.
     """
-    weights.need_documents(weights.column_names(frame), **clustering(scenario))
+    have = weights.column_names(frame)
+    weights.need_documents(have, **clustering(scenario))
     pairs = list(diagnostics.fitting(RULES, metrics))
     slices = _slices_of(frame, scenario)
-    by_doc = [scenario.doc] if scenario.doc in weights.column_names(frame) else []
+    by_doc = [scenario.doc] if scenario.doc in have else []
     measures = operation_names(frame, metrics)
     # Values of rows on Spark stay there.
     of_spark = means_on_spark(frame, measures)
@@ -119,28 +120,22 @@ def system_frames(
         measures=measures if wants_taken else None,
     )
     weighing = weighing_of(scenario, metrics, reduced.whole.docs)
-    means = weighing.means(reduced.whole)
-    # A total does not apply to a question to which none of its metrics applies.
-    total = means["role"] == "total"
-    beside = count_not_applicable(frame, metrics)
-    means.loc[total, "n_not_applicable"] += beside
-    means.loc[total, "n_missing"] -= beside
+    means = _means(frame, metrics, weighing, reduced.whole)
+    outcomes = None
+    label_counts = None
     if inputs.labelled:
         outcomes = outcome_counts(frame, lang=scenario.lang)
         label_counts = _label_counts(frame, [*slices, *by_doc])
-    else:
-        outcomes = None
-        label_counts = None
+    operations = of_spark
     if of_spark is None:
         operations = measure_operations(reduced.taken, scenario.level, columns=measures)
-    else:
-        operations = of_spark
     of_documents = None
     if by_doc:
-        score = means.loc[total, "value"].iloc[0]
+        score = means.loc[means["role"] == "total", "value"].iloc[0]
         of_documents = DocumentMeans(reduced.by_group[0], weighing, score)
     ranked = None
     ranked_by_step = None
+    # Ranks need the passages of every row, which rows that are streamed do not hold.
     if inputs.labelled and inputs.stream is None:
         ranked, ranked_by_step = retrieved(scenario, frame, reduced.whole.docs)
     without_score = means[["metric", "n_missing", "n_failed", "n_not_applicable"]]
@@ -155,6 +150,7 @@ def system_frames(
         "retrieval": ranked,
         "retrieval_by_step": ranked_by_step,
         "label_counts": label_counts,
+        # The first of the groups are the documents, where there are any; see `_reduced`.
         "slices": _by_slice(reduced.by_group[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
         "spread": reduced.tenths.merge(without_score, on="metric"),
@@ -168,6 +164,19 @@ def system_frames(
         answers=count_answers(frame, metrics, labelled=inputs.labelled),
         taken=reduced.taken,
     )
+
+
+def _means(
+    frame: Any, metrics: Sequence[Metric], weighing: Weighing, whole: Moments
+) -> pd.DataFrame:
+    """Return the means of a system, the gaps of its total told apart."""
+    means = weighing.means(whole)
+    # A total does not apply to a question to which none of its metrics applies; moments count it as missing.
+    total = means["role"] == "total"
+    n_not_applicable = count_not_applicable(frame, metrics)
+    means.loc[total, "n_not_applicable"] += n_not_applicable
+    means.loc[total, "n_missing"] -= n_not_applicable
+    return means
 
 
 def _reduced(
@@ -188,22 +197,22 @@ def _reduced(
     how = clustering(scenario)
     weighing = weighing_of(scenario, metrics)
     questions = weights.question_of(frame, **how)
-    # Where means are taken by document, documents are no clusters.
-    by_group = [
-        weights.moments_reduction(
-            metrics, **how, by=doc, questions=weights.question_of(frame, **how, by=doc)
+    by_group = []
+    for doc in by_doc:
+        # Where means are taken by document, documents are no clusters.
+        questions_of_doc = weights.question_of(frame, **how, by=doc)
+        by_group.append(
+            weights.moments_reduction(metrics, **how, by=doc, questions=questions_of_doc)
         )
-        for doc in by_doc
-    ]
     by_group += [
         weights.moments_reduction(metrics, **how, by=column, questions=questions)
         for column in slices
     ]
+    thresholds = diagnostics.warning_bars(RULES, metrics)
+    # The results come back in this order and are taken apart by it below.
     reductions = [
         diagnostics.rule_gains(pairs, metrics, weighing),
-        *diagnostics.mode_reductions(
-            metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions
-        ),
+        *diagnostics.mode_reductions(metrics, thresholds, weighing, questions),
         weights.histogram_reduction(_bounded(metrics)),
         weights.moments_reduction(metrics, **how, by=None, questions=questions),
         *by_group,
@@ -243,6 +252,7 @@ def _worst(
     bounded = _bounded(metrics)
     of_bounded = means["metric"].isin(metric.name for metric in bounded)
     lost = means.loc[(means["role"] == "quality") & of_bounded, ["n_missing", "n_failed"]]
+    # Nothing lost: a second pass over the rows would give the means that are already there.
     if not lost.to_numpy().any():
         return means
     derived = weights.moments_reduction(
@@ -256,22 +266,26 @@ def weighing_of(
     scenario: Scenario, metrics: list[Metric], docs: Collection[str] | None = None
 ) -> Weighing:
     """Return how means are weighed, without the weights of what does not occur, which a note names."""
+    names = [metric.name for metric in metrics]
     doc_weights = scenario.doc_weights
+    # Which documents occur is known only once the rows have been reduced.
+    if docs is not None:
+        doc_weights = weights.present_weights(doc_weights, docs)
     return Weighing(
-        weights.present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
-        doc_weights if docs is None else weights.present_weights(doc_weights, docs),
-        scenario.doc,
-        scenario.cluster,
-        scenario.level,
-        scenario.orient,
-        scenario.rescale,
-        scenario.corpus,
+        metric_weights=weights.present_weights(scenario.metric_weights, names),
+        doc_weights=doc_weights,
+        doc=scenario.doc,
+        cluster=scenario.cluster,
+        level=scenario.level,
+        orient=scenario.orient,
+        rescale=scenario.rescale,
+        corpus=scenario.corpus,
     )
 
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     """Return how often each label occurs in the groups of some columns: ``slice, group, label, n``."""
-    # Names in two forms of Unicode are one group.
+    # Added up here, not in the engine: names in two forms of Unicode are one group.
     counted = Counter[tuple[str, str, str]]()
     for name in dict.fromkeys(columns):
         rows = weights.opened(frame).select(
@@ -279,9 +293,8 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
         )
         counts = rows.drop_nulls("label").group_by("group", "label").agg(nw.len().alias("n"))
         for group, label, n in weights.collected(counts).iter_rows():
-            if is_missing(group):
-                shown = MISSING
-            else:
+            shown = MISSING
+            if not is_missing(group):
                 shown = weights.nfc(str(group))
             counted[name, shown, label] += n
     keys = sorted(counted)
@@ -295,22 +308,26 @@ def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
     if scenario.slices is not None:
         need_columns(have, scenario.slices)
         return scenario.slices
+    most_groups = dict.fromkeys(_SLICES, _FEW_GROUPS)
     turn = turn_column(frame)
-    most = dict.fromkeys(_SLICES, _FEW_GROUPS) | ({} if turn is None else {turn: _MANY_TURNS})
-    return [
-        c
-        for c, many in most.items()
-        if c in have and 1 < len(streams.distinct_values(frame, c)) <= many
-    ]
+    if turn is not None:
+        most_groups[turn] = _MANY_TURNS
+    slices = []
+    for column, most in most_groups.items():
+        if column in have and 1 < len(streams.distinct_values(frame, column)) <= most:
+            slices.append(column)
+    return slices
 
 
-def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
-    """Return the means by the groups of each slice."""
+def _by_slice(slices: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
+    """Return the means by the groups of each slice; None without slices."""
+    if not slices:
+        return None
     tables = []
-    for one in found:
-        by = str(one.by)
-        tables.append(weighing.means(one).rename(columns={by: "group", f"metric_{by}": by}))
-        tables[-1].insert(0, "slice", by)
-    if tables:
-        return pd.concat(tables, ignore_index=True)
-    return None
+    for moments in slices:
+        by = str(moments.by)
+        # Means by a column that they have themselves, such as "kind", call their own "metric_kind".
+        table = weighing.means(moments).rename(columns={by: "group", f"metric_{by}": by})
+        table.insert(0, "slice", by)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
