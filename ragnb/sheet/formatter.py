@@ -49,6 +49,7 @@ LABELS: dict[str, dict[str, str]] = DATA["labels"]
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
 # The sections that show one of several systems.
 _OF_ONE_SYSTEM = ("fix", "metrics", "judged", "outcomes", "retrieval", "documents", "turns")
+# Of a rule that looks at a second metric, too, the threshold alone judges no mean.
 RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 
 
@@ -78,45 +79,54 @@ class Formatter:
     """
 
     def __init__(self, sheet: Any) -> None:
+        # `whole` is what all systems share: gates, notes, rows. `sheet` is the system that is shown in detail.
         self.whole = sheet
         self.shown = getattr(sheet, "shown_system", None)
-        self.sheet = sheet = sheet.of_system(self.shown) if "system" in sheet.means else sheet
+        if "system" in sheet.means:
+            sheet = sheet.of_system(self.shown)
+        self.sheet = sheet
         self.lang: str = sheet.scenario.lang
         self.say = texts.load(self.lang)
         self.rows: dict[str, Row] = {row["metric"]: row for row in records(sheet.means)}
         self.better: dict[str, Any] = {name: row["better"] for name, row in self.rows.items()}
-        ends = {name: (row["range_low"], row["range_high"]) for name, row in self.rows.items()}
-        self.scales = {name: scale_of(name, *span) for name, span in ends.items()}
+        self.scales = {
+            name: scale_of(name, row["range_low"], row["range_high"])
+            for name, row in self.rows.items()
+        }
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
         self.operations = [name for name, row in self.rows.items() if row["role"] == "operation"]
-        self.quality = [
-            name
-            for name in self.rows
-            if name != TOTAL and name not in [*self.rates, *self.operations]
-        ]
-        rubric = sheet.scenario.rubric
-        if rubric is None:
-            names = set()
-        else:
-            names = {one.name for one in rubric.dimensions}
-        apart = [name for name in self.quality if name in names and not self.rows[name]["weight"]]
-        others = [name for name in self.quality if name not in names]
-        # The dimensions of a rubric that have a section of their own beside metrics of another scale.
-        self.dimensions = []
-        if others and len(apart) + len(others) == len(self.quality):
-            self.dimensions = apart
-        self.quality = [name for name in self.quality if name not in self.dimensions]
+        not_of_quality = {TOTAL, *self.rates, *self.operations}
+        of_quality = [name for name in self.rows if name not in not_of_quality]
+        self.dimensions = self._dimensions_apart(of_quality)
+        self.quality = [name for name in of_quality if name not in self.dimensions]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
         fits = [
             name for name in self.rows if (self.scales[name], self.better[name]) == usual.get(name)
         ]
         self.rules = {name: RULE_OF[name] for name in fits if name in RULE_OF}
+        # A list, so that it can be put before others: [*w.total, *w.quality].
         self.total = [TOTAL] if self.quality or self.known(TOTAL) else []
         # What a cluster is: a document, a cluster that somebody named, or a row.
         self.unit = str(self.rows[TOTAL]["cluster_unit"])
         self.level = f"{100 * sheet.scenario.level:g} %"
         self.found: dict[Callable[[Formatter], Any], Any] = {}  # what `once` keeps
+
+    def _dimensions_apart(self, of_quality: Sequence[str]) -> list[str]:
+        """Return the dimensions of a rubric that have a section of their own beside metrics of another scale.
+
+        They have no weight in the total. Where one of them has a weight, or nothing else was scored, all of them
+        are metrics like any other.
+        """
+        rubric = self.sheet.scenario.rubric
+        if rubric is None:
+            return []
+        names = {dimension.name for dimension in rubric.dimensions}
+        apart = [name for name in of_quality if name in names and not self.rows[name]["weight"]]
+        others = [name for name in of_quality if name not in names]
+        if others and len(apart) + len(others) == len(of_quality):
+            return apart
+        return []
 
     @property
     def answers(self) -> int:
@@ -136,7 +146,9 @@ class Formatter:
     def gates(self) -> pd.DataFrame:
         """The gates that are shown: input that came through whole is no news."""
         gates: pd.DataFrame = self.whole.gates
-        return gates[(gates["role"] != "completeness") | ~(gates["value"] >= 1)]
+        # A share that is missing is not known to be whole, so it is shown, too: hence no `value < 1`.
+        is_whole = gates["value"] >= 1
+        return gates[(gates["role"] != "completeness") | ~is_whole]
 
     def known(self, metric: str) -> bool:
         """Whether a metric has a mean."""
@@ -146,9 +158,9 @@ class Formatter:
 
     def name(self, metric: str) -> str:
         """Return what a metric is called, in words where they are known."""
-        found = quantile_of(metric)
-        if found is not None:
-            return self.quantile(*found)
+        quantile = quantile_of(metric)
+        if quantile is not None:
+            return self.quantile(*quantile)
         return str(self.about(metric).get("name", metric))
 
     def quantile(self, q: float, column: str) -> str:
@@ -160,6 +172,7 @@ class Formatter:
     def title(self, metric: str) -> str:
         """Return the name as a heading begins."""
         name = self.name(metric)
+        # A name that is not in the catalogue is somebody's column: it stays as they wrote it.
         if self.about(metric):
             return name[:1].upper() + name[1:]
         return name
@@ -172,14 +185,13 @@ class Formatter:
         """Return what a metric measures in a sentence; of a rubric's dimension its scale and bands."""
         rubric = self.sheet.scenario.rubric
         if rubric is not None:
-            for one in rubric.dimensions:
-                if one.name == metric:
-                    what = "; ".join(
-                        filter(None, [one.description, *map(": ".join, one.bands.items())])
-                    )
-                    return self.say(
-                        "sheet.dimension", what=what, low=f"{rubric.low:g}", high=f"{rubric.high:g}"
-                    )
+            for dimension in rubric.dimensions:
+                if dimension.name == metric:
+                    bands = [f"{span}: {words}" for span, words in dimension.bands.items()]
+                    parts = [part for part in (dimension.description, *bands) if part]
+                    low = f"{rubric.low:g}"
+                    high = f"{rubric.high:g}"
+                    return self.say("sheet.dimension", what="; ".join(parts), low=low, high=high)
         return self.about(metric).get("gloss", "")
 
     def list(self, names: Any, most: int = 3) -> str:
@@ -214,11 +226,11 @@ class Formatter:
         badge: Mark | str = "",
     ) -> Section:
         """Return a section under its name, with the blocks that there are."""
-        there = tuple(block for block in blocks if block is not None)
+        shown = tuple(block for block in blocks if block is not None)
         name = self.say(f"section.{key}")
         if self.shown is not None and key in _OF_ONE_SYSTEM:
             name = f"{name} · {one_line(self.shown, 30)}"
-        return Section(key, name, finding, lead, there, badge, self.lang)
+        return Section(key, name, finding, lead, shown, badge, self.lang)
 
     # Numbers
 
@@ -238,11 +250,15 @@ class Formatter:
 
     def digits(self, metric: str, row: Row) -> int:
         """Return how many decimals tell a gate's value and interval from its threshold."""
-        times, least = (100, 1) if self.is_share(metric) else (1, 3)
+        unit = 1
+        least = 3
+        if self.is_share(metric):  # written in per cent
+            unit = 100
+            least = 1
         if pd.isna(row.get("threshold", math.nan)):
             return least
-        numbers = [times * row[name] for name in ("value", "low", "high") if not pd.isna(row[name])]
-        return telling_digits(numbers, times * row["threshold"], least)
+        known = [row[name] for name in ("value", "low", "high") if not pd.isna(row[name])]
+        return telling_digits([unit * value for value in known], unit * row["threshold"], least)
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
@@ -262,9 +278,10 @@ class Formatter:
     def interval(self, metric: str, row: Row) -> str:
         """Write ``value (low–high)`` of a row."""
         ends = self.ends(metric, row)
-        return self.value(metric, row["value"], row) + (
-            f" ({ends})" if ends and not pd.isna(row["value"]) else ""
-        )
+        value = self.value(metric, row["value"], row)
+        if not ends or pd.isna(row["value"]):
+            return value
+        return f"{value} ({ends})"
 
     def said(self, row: Row) -> dict[str, str]:
         """Return what sentences say of a gate or a finding: value, limit, interval, n."""
@@ -283,20 +300,21 @@ class Formatter:
     def estimate(self, metric: str, row: Row, **more: Any) -> Estimate:
         """Return a row's value with its interval as a cell that is drawn."""
         value = self.value(metric, row["value"], row)
-        known = not pd.isna(row["value"])
-        if self.is_share(metric):
-            exact = value
-        else:
-            exact = number(row["value"], 4)
+        interval = ""
+        exact = ""
+        if not pd.isna(row["value"]):
+            interval = self.ends(metric, row)
+            # Markdown, which scripts read, has one decimal more than the page.
+            exact = value if self.is_share(metric) else number(row["value"], 4)
         return Estimate(
             value,
-            self.ends(metric, row) if known else "",
+            interval,
             row["value"],
             row["low"],
             row["high"],
             span=self.span(metric),
             text=self.title(metric),
-            exact=exact if known else "",
+            exact=exact,
             tone=self.tone(metric, row["value"]),
             **more,
         )
@@ -306,8 +324,8 @@ class Formatter:
         metric = row["metric"]
         if pd.isna(row["value"]):
             return MISSING, Small(self.kind_of_gap(row))
-        below = filter(None, [self.ends(metric, row), self.n(row)])
-        return self.value(metric, row["value"]), Small(" · ".join(below))
+        evidence = [part for part in (self.ends(metric, row), self.n(row)) if part]
+        return self.value(metric, row["value"]), Small(" · ".join(evidence))
 
     def n(self, row: Row) -> str:
         """Write the n of a row."""
@@ -321,38 +339,40 @@ class Formatter:
             (name, self.scales[metric], self.better[metric] == "lower")
             for name, metric in axes.items()
         ]
-        return blocks.Picture(
-            radar_svg(drawn, values, label=label, radius=105, lang=self.lang), label
-        )
+        svg = radar_svg(drawn, values, label=label, radius=105, lang=self.lang)
+        return blocks.Picture(svg, label)
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
-        clusters = count(row["n_clusters"])
-        unit = self.unit
-        return self.n(row) + (
-            "" if unit == "row" else texts.counted(self.say, f"verdict.{unit}s", clusters)
-        )
+        if self.unit == "row":  # as many clusters as rows: the n says it
+            return self.n(row)
+        clusters = texts.counted(self.say, f"verdict.{self.unit}s", count(row["n_clusters"]))
+        return self.n(row) + clusters
 
     # Thresholds
 
     def thresholds(self, metric: str) -> tuple[tuple[str, float], ...]:
         """Return the named thresholds of a metric, in its own units, the milder one first."""
-        if metric != TOTAL:
-            rule: Any = self.rules.get(metric)
-            if rule is None:
-                known = {}
-            else:
-                known = {"warning": rule.warning, "critical": rule.critical}
-            return tuple(
-                (self.say(f"severity.{key}"), at) for key, at in known.items() if at is not None
-            )
-        low, high = self.span(TOTAL) or (0.0, 0.0)
-        if low == high:
-            bands = {}
-        else:
-            bands = {key: getattr(self.sheet.scenario.bands, key) for key in ("good", "watch")}
+        if metric == TOTAL:
+            return self._bands_of_total()
+        rule: Any = self.rules.get(metric)
+        if rule is None:
+            return ()
+        severities = {"warning": rule.warning, "critical": rule.critical}
         return tuple(
-            (self.say(f"mark.{key}"), low + (high - low) * at) for key, at in bands.items()
+            (self.say(f"severity.{key}"), at) for key, at in severities.items() if at is not None
+        )
+
+    def _bands_of_total(self) -> tuple[tuple[str, float], ...]:
+        """Return the scenario's bands, which are shares of the range of the total, in its own units."""
+        span = self.span(TOTAL)
+        if span is None or span[0] == span[1]:
+            return ()
+        low, high = span
+        bands = self.sheet.scenario.bands
+        shares = {"good": bands.good, "watch": bands.watch}
+        return tuple(
+            (self.say(f"mark.{key}"), low + (high - low) * share) for key, share in shares.items()
         )
 
     def tone(self, metric: str, value: Any) -> str:
@@ -377,7 +397,8 @@ class Formatter:
         if not limits:
             return 0.0
         better = self.better[metric]
-        return float(np.mean(past(values, limits[0], better) | past(values, limits[-1], better)))
+        is_low = past(values, limits[0], better) | past(values, limits[-1], better)
+        return float(np.mean(is_low))
 
     def span(self, metric: str) -> tuple[float, float] | None:
         """Return the whole range of a metric, where it has ends."""
@@ -392,42 +413,47 @@ class Formatter:
     def requirement(self, gate: Row) -> str:
         """Write what a gate asks in words: "At most 5 % of unanswerable questions are answered"."""
         metric = gate["metric"]
-        limit = self.limit(gate["metric"], gate["threshold"])
+        limit = self.limit(metric, gate["threshold"])
         if gate["role"] == "completeness":
             return self.say(f"requirement.{gate['gate']}", at=limit)
         bound = self.bound("higher" if gate["op"] == ">=" else "lower", limit)
-        if gate["role"] == "difference":
-            key = "difference"
-        else:
+        # The catalogue words what is asked of a mean; of a difference from a baseline it would be false.
+        own_words = None
+        key = "difference"
+        if gate["role"] != "difference":
+            own_words = self.about(metric).get("requirement")
             key = "metric"
-        plain = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
-        if key == "metric":
-            words = self.about(metric).get("requirement")
+        if own_words:
+            text = own_words.format(bound=bound)
         else:
-            words = None
-        text = words.format(bound=bound) if words else plain
+            text = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
         if gate["system"] is None:
             return text
         return f"{gate['system']}: {text}"
 
     def bound(self, better: str, limit: str) -> str:
         """Write what is asked of a value: "at least 0.8" where higher is better, "at most" where lower is."""
-        return self.say(
-            "requirement.at_least" if better == "higher" else "requirement.at_most", at=limit
-        )
+        key = "requirement.at_least" if better == "higher" else "requirement.at_most"
+        return self.say(key, at=limit)
 
     def code(self, gate: Row) -> str:
         """Write a gate by its identifiers: ``G2 · under_refusal ≤ 0.05``."""
-        what = f"{gate['metric']} {'≥' if gate['op'] == '>=' else '≤'} {gate['threshold']:g}"
-        if gate["gate"] == gate["metric"]:
-            return what
-        return f"{gate['gate']} · {what}"
+        sign = "≥" if gate["op"] == ">=" else "≤"
+        code = f"{gate['metric']} {sign} {gate['threshold']:g}"
+        if (
+            gate["gate"] == gate["metric"]
+        ):  # a gate without a name of its own is called as its metric
+            return code
+        return f"{gate['gate']} · {code}"
 
     def outcome(self, gate: Row) -> Mark:
         """Return what came out of a gate; one that blocks is bad, however it was decided."""
-        blocks = bool(gate["blocks"]) and gate["outcome"] != "fail"
-        words = self.say(f"sheet.gate_{gate['outcome']}") + self.say("sheet.and_blocks") * blocks
-        return Mark("bad" if blocks else GATE_TONES[gate["outcome"]], words)
+        outcome = gate["outcome"]
+        words = self.say(f"sheet.gate_{outcome}")
+        # That a gate which failed blocks goes without saying.
+        if gate["blocks"] and outcome != "fail":
+            return Mark("bad", words + self.say("sheet.and_blocks"))
+        return Mark(GATE_TONES[outcome], words)
 
     # Absence
 
@@ -438,7 +464,10 @@ class Formatter:
 
 
 def once(find: Callable[[Formatter], Found]) -> Callable[[Formatter], Found]:
-    """Find something out about a run the first time that its page asks, and remember it."""
+    """Find something out about a run the first time that its page asks, and remember it.
+
+    It is kept with the formatter, so that nothing of one page is found on another.
+    """
 
     @wraps(find)
     def remembered(w: Formatter) -> Found:
@@ -467,6 +496,7 @@ def chance(p: float) -> str:
 
 
 def text_of(row: Row, key: str) -> str:
+    """Return a cell as text; nothing where it is missing or there is no such column."""
     if is_missing(row.get(key)):
         return ""
     return str(row[key])
@@ -478,6 +508,9 @@ def id_of(row: Row) -> str:
 
 
 def list_of(value: Any) -> list[Any]:
+    """Return the items of a cell; a text alone is one item, and anything else is none."""
     if isinstance(value, list | tuple | np.ndarray):
         return list(value)
-    return [value] * isinstance(value, str)
+    if isinstance(value, str):
+        return [value]
+    return []

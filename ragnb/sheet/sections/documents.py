@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, count, one_line, signed
-from ragnb.markup.blocks import Block, Mark, Section, Small, Table
+from ragnb.markup.blocks import Block, Mark, Section, Small, Stack, Table
 from ragnb.schema import TOTAL, records
 from ragnb.sheet.documents import DocumentMeans
 from ragnb.sheet.formatter import Formatter, Row, Write, table_of
@@ -19,8 +19,6 @@ from ragnb.weights.conversations import turn_column
 _MOST_DOCUMENTS = 30
 _MOST_GROUPS = 8
 _MOST_METRICS = 8
-
-
 _LEAST_DOCUMENTS = 2  # below a threshold, that are a pattern
 _LEAST_PULL = 0.01  # of a single document, that is worth a look
 _WIDELY = 0.8  # of the documents: where a metric is low nearly everywhere, its head says so once
@@ -33,14 +31,16 @@ def documents(w: Formatter) -> Section | None:
     """
     finding = w.say("section.documents")
     shown = _slices(w)
+    # Of the one system that is shown, see `Assessment.of_system`.
     means = next(iter(w.sheet.of_documents.values()), None)
     n = 0
     if means is not None and means.values[means.metrics].notna().any(axis=None):
         n = len(means.values)
     if means is not None and n > 1:
         pulls = means.pulls.head(_MOST_DOCUMENTS)
-        first = str(pulls.index[0])
-        finding = _pattern(w, means.values) or _single(w, first, pulls.iloc[0]) or finding
+        weakest = str(pulls.index[0])
+        # A pattern over documents says more than the pull of one of them.
+        finding = _pattern(w, means.values) or _single(w, weakest, pulls.iloc[0]) or finding
         shown = [_table(w, means, pulls.index.tolist()), *shown]
     if not shown:
         return None
@@ -52,25 +52,25 @@ def documents(w: Formatter) -> Section | None:
 
 def _pattern(w: Formatter, values: pd.DataFrame) -> str:
     """Return which metric is below its threshold in most documents; nothing where that is one document or none."""
-    lows = {}
+    n_low = dict[str, int]()
+    n_known = dict[str, int]()
     for name in w.quality:
         means = values.get(name, pd.Series(dtype=float)).dropna()
         if w.thresholds(name) and len(means):
             is_low = past(means.to_numpy(), w.thresholds(name)[0][1], w.better[name])
-            lows[name] = (int(np.sum(is_low)), len(means))
-    name = max(lows, key=lambda one: lows[one][0], default="")
-    if not name or lows[name][0] < _LEAST_DOCUMENTS:
+            n_low[name] = int(np.sum(is_low))
+            n_known[name] = len(means)
+    name = max(n_low, key=lambda metric: n_low[metric], default="")
+    if not name or n_low[name] < _LEAST_DOCUMENTS:
         return ""
-    low, n = lows[name]
-    side = w.say("headline.below" if w.better[name] == "higher" else "headline.above")
-    limit = w.limit(name, w.thresholds(name)[0][1])
+    side = "headline.below" if w.better[name] == "higher" else "headline.above"
     return w.say(
         "documents.pattern",
         metric=w.title(name),
-        side=side,
-        limit=limit,
-        n=count(low),
-        all=count(n),
+        side=w.say(side),
+        limit=w.limit(name, w.thresholds(name)[0][1]),
+        n=count(n_low[name]),
+        all=count(n_known[name]),
     )
 
 
@@ -93,30 +93,47 @@ def _table(w: Formatter, of_documents: DocumentMeans, order: Sequence[str]) -> T
     means = {name: known for name, known in means.items() if len(known)}
     names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
     widely = {name for name in names if w.share_low(name, means[name]) >= _WIDELY}
-    marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
-    counts = w.sheet.label_counts
-    labels = {}
-    if counts is not None:
-        of_shown = (counts["slice"] == w.sheet.scenario.doc) & counts["group"].isin(order)
-        labels = dict(iter(counts[of_shown].groupby("group")))
+    stacks = _stacks(w, order)
+
+    def head_of(name: str) -> str:
+        turned = " ↓" if w.better[name] == "lower" else ""
+        low = " ■" if name in widely else ""
+        return f">{w.title(name)}{turned}{low}"
 
     def mean_of(name: str) -> Write:
-        return lambda one: _cell(w, cells[one, name], name in widely)
+        return lambda document: _cell(w, cells[document, name], name in widely)
 
-    columns: list[tuple[str, Write]] = [(w.say("column.document"), lambda one: one_line(one, 80))]
+    def share(document: str) -> str:
+        return _share(cells[document, TOTAL]["share"])
+
+    def pull(document: str) -> str:
+        return signed(cells[document, TOTAL]["pull"])
+
+    columns: list[tuple[str, Write]] = [
+        (w.say("column.document"), lambda document: one_line(document, 80))
+    ]
     if TOTAL in means:
-        columns.append((w.head(">documents.share"), lambda one: _share(cells[one, TOTAL]["share"])))
-    if labels:
-        stacks = {one: label_stack(w, rows) for one, rows in labels.items()}
-        columns.append((w.say("section.outcomes"), lambda one: stacks.get(one, "")))
-    columns += [(f">{w.title(name)}{mark}", mean_of(name)) for name, mark in marks.items()]
+        columns.append((w.head(">documents.share"), share))
+    if stacks:
+        columns.append((w.say("section.outcomes"), lambda document: stacks.get(document, "")))
+    columns += [(head_of(name), mean_of(name)) for name in names]
     if TOTAL in means:
-        columns += [(f">{w.title(TOTAL)}", mean_of(TOTAL))]
-        columns += [(w.head(">documents.pull"), lambda one: signed(cells[one, TOTAL]["pull"]))]
+        columns.append((f">{w.title(TOTAL)}", mean_of(TOTAL)))
+        columns.append((w.head(">documents.pull"), pull))
     return table_of(order, columns)
 
 
+def _stacks(w: Formatter, documents: Sequence[str]) -> dict[str, Stack]:
+    """Return the labels of the answers by document; empty where no answer has one."""
+    counts = w.sheet.label_counts
+    if counts is None:
+        return {}
+    of_shown = (counts["slice"] == w.sheet.scenario.doc) & counts["group"].isin(documents)
+    return {name: label_stack(w, rows) for name, rows in counts[of_shown].groupby("group")}
+
+
 def _share(value: float) -> str:
+    """Write what a document weighs in the overall score, in whole per cent."""
     if pd.isna(value):
         return ""
     return f"{100 * value:.0f} %"
@@ -141,28 +158,29 @@ def _slices(w: Formatter) -> list[Block]:
     if slices is None:
         return shown
     # Turns have a section of their own, where there are conversations.
-    if w.sheet.turns is None:
-        turn = None
-    else:
+    turn = None
+    if w.sheet.turns is not None:
         turn = turn_column(w.whole.scores)
     rest = slices[slices["slice"] != turn].fillna({"group": MISSING})
     for name, table in rest.groupby("slice", sort=False):
-        groups = table["group"].unique().tolist()
-        there = set(table.dropna(subset="value")["metric"])
-        in_order = table["group"].isin(groups[:_MOST_GROUPS])
-        cells = {
-            (row["group"], row["metric"]): w.mean_cell(row) for row in records(table[in_order])
-        }
-        if len(groups) > _MOST_GROUPS:
-            more = w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
-        else:
-            more = ""
-        title = w.say("documents.slice", name=name, level=w.level) + more
-        rows = tuple(
-            (w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))
-            for one in [*w.total, *w.quality, *w.rates]
-            if one in there
-        )
-        heads = (w.say("column.metric"), *(f">{group}" for group in groups[:_MOST_GROUPS]))
-        shown.append(Table(heads, rows, folded=title))
+        shown.append(_slice(w, str(name), table))
     return shown
+
+
+def _slice(w: Formatter, name: str, means: pd.DataFrame) -> Table:
+    """Return the means of one slice: a row a metric that has any, a column a group."""
+    groups = means["group"].unique().tolist()
+    groups_shown = groups[:_MOST_GROUPS]
+    scored = set(means.dropna(subset="value")["metric"])
+    is_shown = means["group"].isin(groups_shown)
+    cells = {(row["group"], row["metric"]): w.mean_cell(row) for row in records(means[is_shown])}
+    rows = tuple(
+        (w.title(metric), *(cells[group, metric] for group in groups_shown))
+        for metric in (*w.total, *w.quality, *w.rates)
+        if metric in scored
+    )
+    heads = (w.say("column.metric"), *(f">{group}" for group in groups_shown))
+    title = w.say("documents.slice", name=name, level=w.level)
+    if len(groups) > _MOST_GROUPS:
+        title += w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
+    return Table(heads, rows, folded=title)

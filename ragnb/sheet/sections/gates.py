@@ -22,14 +22,15 @@ def gates(w: Formatter) -> Section | None:
     """Return every gate; nothing where there is none."""
     rows = records(w.gates)
     judging = deciding(w.whole.gates)
-    if w.whole.systems is None:
-        by_system = None
-    else:
+    by_system = None
+    if w.whole.systems is not None:
         by_system = gate_by_system(w, rows)
+    # Those of no system, on a difference or on the input lines, have no place in a table by system.
     rest = [row for row in rows if by_system is None or row["system"] is None]
     ordered = tuple(_row(w, row) for row in sorted(rest, key=_urgency))
-    heads = tuple(map(w.head, _HEADS))
-    table = Table(heads, ordered, cards=True) if ordered else None
+    table = None
+    if ordered:
+        table = Table(tuple(w.head(key) for key in _HEADS), ordered, cards=True)
     lead = w.say("gates.lead", level=w.level)
     badge = next(iter(by_outcome(w, judging)), "")
     if rows:
@@ -39,28 +40,27 @@ def gates(w: Formatter) -> Section | None:
 
 def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
     """Return every gate as a case of `ragnb.diagnostics.junit`, with the words of its row in the table."""
-    out = []
+    cases = []
     for gate in records(w.whole.gates):
-        skipped = gate["outcome"] in ("no_data", "undecided") and gate["reason"] == ""
+        is_open = gate["outcome"] in ("no_data", "undecided") and gate["reason"] == ""
         if gate["blocks"]:
             kind = "failure"
-        elif skipped:
+        elif is_open:
             kind = "skipped"
         else:
             kind = "system-out"
-        if gate["system"] is None:
-            system = ""
-        else:
-            system = f" ({gate['system']})"
+        system = "" if gate["system"] is None else f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
         row = _row(w, gate)
-        written = [cell(one, one_line) for one in (row.asks, row.outcome, row.seen)]
-        for key, one in (("gates.flip", row.flip), ("gates.more", row.more)):
-            text = cell(one, one_line)
-            written.append(MISSING if text == MISSING else f"{w.say(key)}: {text}")
+        written = [cell(part, one_line) for part in (row.asks, row.outcome, row.seen)]
+        # In the table these two stand below their heads; here their heads come along.
+        for key, part in (("gates.flip", row.flip), ("gates.more", row.more)):
+            text = cell(part, one_line)
+            if text != MISSING:
+                written.append(f"{w.say(key)}: {text}")
         words = w.say("list.also").join(text for text in written if text != MISSING)
-        out.append((title, kind, gate["outcome"], words))
-    return out
+        cases.append((title, kind, gate["outcome"], words))
+    return cases
 
 
 def gate_list(w: Formatter) -> Table | None:
@@ -94,22 +94,23 @@ _HEADS = ("gates.asks", "gates.outcome", ">gates.seen", "gates.limit", ">gates.f
 
 def _urgency(row: Row) -> tuple[int, int, float]:
     """Order gates by outcome, the advisory ones last; within one the least firm first."""
-    firm: float = 0.0 if pd.isna(row["p_flip"]) else -row["p_flip"]
-    return (
-        int(row["reason"] != ""),
-        0 if row["blocks"] else [*GATE_TONES].index(row["outcome"]),
-        firm,
-    )
+    is_aside = int(row["reason"] != "")
+    severity = 0  # of what blocks, however it came out
+    if not row["blocks"]:
+        severity = [*GATE_TONES].index(row["outcome"])
+    firmness: float = 0.0 if pd.isna(row["p_flip"]) else -row["p_flip"]
+    return is_aside, severity, firmness
 
 
 def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
-    n = {key: sum(row["outcome"] == key for row in rows) for key in GATE_TONES}
+    """Return how many of the gates that decide came out which way, else what the others say."""
     if not rows:
-        lost = [gate for gate in records(w.whole.gates) if gate["role"] == "completeness"]
-        failed = sum(bool(gate["blocks"]) for gate in lost)
-        if failed:
-            return texts.counted(w.say, "gates.incomplete", failed)
+        of_input = [gate for gate in records(w.whole.gates) if gate["role"] == "completeness"]
+        n_blocking = sum(bool(gate["blocks"]) for gate in of_input)
+        if n_blocking:
+            return texts.counted(w.say, "gates.incomplete", n_blocking)
         return w.say("gates.advisory_only")
+    n = {key: sum(row["outcome"] == key for row in rows) for key in GATE_TONES}
     if n["fail"]:
         key = "failed"
     elif n["undecided"]:
@@ -128,27 +129,27 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
     return w.say(f"gates.finding_{key}", **counts)
 
 
+# Why a gate decides nothing, and the text that says so below its outcome.
+_ASIDE = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}
+
+
 def _row(w: Formatter, gate: Row) -> _Row:
+    """Return the cells of a gate; of one on completeness what was counted instead of a value with its interval."""
     metric = gate["metric"]
-    outcome = w.outcome(gate)
-    key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(
-        gate["reason"]
-    )
-    kind = [Small(w.say(key))] if key else []
+    outcome: tuple[Any, ...] = (w.outcome(gate),)
+    if gate["reason"] in _ASIDE:
+        outcome = (*outcome, Small(w.say(_ASIDE[gate["reason"]])))
     if gate["role"] == "completeness":
-        return _Row(w.requirement(gate), (outcome, *kind), gate_words(w, gate), "", "", "")
+        return _Row(w.requirement(gate), outcome, gate_words(w, gate), "", "", "")
     asks = (w.requirement(gate), Code(w.code(gate)))
-    seen = ("",)
-    place = ("", Small(""))
+    seen: tuple[Any, ...] = ("",)
+    place: tuple[Estimate | str, Small] = ("", Small(""))
     if not pd.isna(gate["value"]):
-        words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
-        seen = (w.value(metric, gate["value"], gate), Small(words))
+        evidence = [part for part in (w.ends(metric, gate), w.n(gate)) if part]
+        seen = (w.value(metric, gate["value"], gate), Small(", ".join(evidence)))
         place = _place(w, gate)
-    if pd.isna(gate["p_flip"]):
-        flip = ""
-    else:
-        flip = chance(gate["p_flip"])
-    return _Row(asks, (outcome, *kind), seen, place, flip, _more(w, gate))
+    flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
+    return _Row(asks, outcome, seen, place, flip, _more(w, gate))
 
 
 def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
@@ -156,17 +157,24 @@ def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
     metric = gate["metric"]
     at = float(gate["threshold"])
     above = gate["op"] == ">="
-    gap = (gate["value"] - at) * (1 if above else -1)
+    gap = (
+        gate["value"] - at if above else at - gate["value"]
+    )  # below 0 where the value misses the limit
     digits = w.digits(metric, gate)
     if w.is_share(metric):
         by = w.say("gates.points", n=f"{abs(100 * gap):.{digits}f}")
     else:
         by = number(abs(gap), digits)
     words = Small(w.say("gates.meets" if gap >= 0 else "gates.misses", by=by))
-    if metric not in w.rows or gate["role"] == "difference" or (span := w.span(metric)) is None:
+    # A difference lies on another scale than its metric, and a quantile on none.
+    if metric not in w.rows or gate["role"] == "difference":
         return "", words
-    shaded = (at, span[1]) if above else (span[0], at)
-    return w.estimate(metric, gate, thresholds=((w.limit(metric, at), at),), shaded=shaded), words
+    span = w.span(metric)
+    if span is None:
+        return "", words
+    shaded = (at, span[1]) if above else (span[0], at)  # where the limit is met
+    thresholds = ((w.limit(metric, at), at),)
+    return w.estimate(metric, gate, thresholds=thresholds, shaded=shaded), words
 
 
 def _more(w: Formatter, gate: Row) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.markup import count, is_missing, one_line
-from ragnb.markup.blocks import Estimate, Mark, Section, Small, Strip, Table
+from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Strip, Table
 from ragnb.schema import TOTAL
 from ragnb.sheet.bounds import Bound, bounds_of
 from ragnb.sheet.formatter import Formatter, Write
@@ -23,48 +23,51 @@ def missing(w: Formatter) -> Section | None:
     lost = sum(int(bound.row["lost"]) for bound in bounds)
     if not lost:
         return None
-    is_nothing = all(not bound.row["seen"] for bound in bounds)
-    shown = [None if is_nothing else _bounds(w, bounds), _columns(w)]
-    key = "missing.nothing" if is_nothing else "missing.finding"
+    is_any_seen = any(bound.row["seen"] for bound in bounds)
+    key = "missing.finding" if is_any_seen else "missing.nothing"
+    shown: list[Block | None] = []
+    # Where nothing came every mean can be anywhere, so that a table of bounds would say nothing.
+    if is_any_seen:
+        shown.append(_bounds(w, bounds))
+    shown.append(_columns(w))
     n = sum(int(bound.row["expected"]) for bound in bounds)
     finding = w.say(key, lost=count(lost), n=count(n))
     return w.section("missing", finding, w.say("missing.lead"), shown, count(lost))
 
 
 def _bounds(w: Formatter, bounds: list[Bound]) -> Table:
+    """Return between which ends the mean of each metric lies, whatever is missing turns out to be."""
+
     def seen(bound: Bound) -> tuple[object, ...]:
         row = bound.row
-        said = w.say("missing.seen", seen=count(row["seen"]), n=count(row["expected"]))
+        lacking = ""
         if row["lost"]:
             lacking = w.say("missing.lacking", n=count(row["lost"]))
-        else:
-            lacking = ""
-        return said, Small(lacking)
+        text = w.say("missing.seen", seen=count(row["seen"]), n=count(row["expected"]))
+        return text, Small(lacking)
 
     def asked(bound: Bound) -> tuple[object, ...]:
-        if pd.isna(bound.at):
-            return name_of(w, bound, w.title), Small("")
-        limit = w.limit(bound.metric, bound.at)
-        return name_of(w, bound, w.title), Small(w.bound(w.better[bound.metric], limit))
-
-    def at_point(low: float, high: float) -> float:
-        if low == high:
-            return low
-        return float("nan")
+        requirement = ""
+        if not pd.isna(bound.at):
+            limit = w.limit(bound.metric, bound.at)
+            requirement = w.bound(w.better[bound.metric], limit)
+        return name_of(w, bound, w.title), Small(requirement)
 
     def drawn(bound: Bound) -> Estimate | str:
         span = w.span(bound.metric)
+        # Where lower is better the worst end is the high one.
         low, high = sorted((bound.row["worst"], bound.row["best"]))
         if span is None or pd.isna(low):
             return ""
-        if pd.isna(bound.at):
-            limits = ()
-        else:
+        limits: tuple[tuple[str, float], ...] = ()
+        if not pd.isna(bound.at):
             limits = ((w.limit(bound.metric, bound.at), bound.at),)
+        # A point is drawn only where nothing is missing: within the bounds no value is likelier than another.
+        point = low if low == high else float("nan")
         return Estimate(
             possible(bound),
             "",
-            at_point(low, high),
+            point,
             low,
             high,
             span,
@@ -86,8 +89,9 @@ def _bounds(w: Formatter, bounds: list[Bound]) -> Table:
             return ""
         if bound.is_open:
             return Mark("watch", w.say("missing.open"))
-        tone, key = ("good", "meets") if bound.can_meet else ("bad", "misses")
-        return Mark(tone, w.say(f"missing.{key}"))
+        if bound.can_meet:
+            return Mark("good", w.say("missing.meets"))
+        return Mark("bad", w.say("missing.misses"))
 
     columns: dict[str, Write] = {
         "column.metric": asked,
@@ -104,27 +108,30 @@ def _columns(w: Formatter) -> Table | None:
     scores: pd.DataFrame = w.whole.scores
     if w.whole.streamed:
         return None
+    # Names with two underscores are notes on other columns, such as ``faithfulness__status``.
     others = [
         name
         for name in map(str, scores.columns)
         if name not in (*w.rows, *_MADE) and "__" not in name
     ]
-    names = [*(name for name in w.quality if name in scores), *others][:_MOST_COLUMNS]
+    metrics = [name for name in w.quality if name in scores]
+    names = [*metrics, *others][:_MOST_COLUMNS]
     n = len(scores)
     if not n:
         return None
-    there = {
+    is_there = {
         name: np.array([not is_missing(cell) for cell in scores[name]], dtype=float)
         for name in names
     }
 
     def strip(name: str) -> Strip:
-        filled = there[name]
+        filled = is_there[name]
+        # Rows in the order of the file, so that what stopped half-way is seen as such.
         parts = tuple(float(part.mean()) for part in np.array_split(filled, min(_PARTS, n)))
         return Strip(parts, int(filled.sum()), n, one_line(name, 60))
 
     def with_value(name: str) -> str:
-        return w.say("missing.seen", seen=count(there[name].sum()), n=count(n))
+        return w.say("missing.seen", seen=count(is_there[name].sum()), n=count(n))
 
     columns: dict[str, Write] = {
         "missing.column": lambda name: one_line(name, 60),
