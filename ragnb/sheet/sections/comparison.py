@@ -21,26 +21,25 @@ from ragnb.sheet.systems_table import metric_by_system
 def comparison(w: Formatter) -> Section | None:
     """Return how the run differs from its baseline, and several systems side by side; nothing without either."""
     table = w.whole.comparison
-    if table is None:
-        rows = []
-    else:
-        rows = records(table := table[table["n_common"] > 0])
+    rows = []
+    if table is not None:
+        table = table[table["n_common"] > 0]
+        rows = records(table)
+    sentences = list[str]()  # on the accepted run
+    beside_anchor = list[Table]()
     accepted = w.whole.accepted
     if accepted is not None:
         accepted = accepted[accepted["n_common"] > 0]
-    if accepted is None:
-        said = []
-    else:
-        said = [*_beside_anchor(w, accepted)]
-    if not rows and not said and w.whole.systems is None:
-        return None
-    if said:
+        sentences = [*_beside_anchor(w, accepted)]
+    if sentences:
         beside_anchor = [difference_table(accepted, w.lang, name=w.title)]
-    else:
-        beside_anchor = []
-    lines = [Text((line,)) for line in said]
-    if not rows and (rungs := rungs_of(w)):
-        lead = w.say("compared.lead", level=w.level)
+    if not rows and not sentences and w.whole.systems is None:
+        return None
+    # What the run is compared with decides what is said: its baseline, else the other systems, else the anchor.
+    lead = w.say("compared.lead", level=w.level)
+    lines = [Text((sentence,)) for sentence in sentences]
+    rungs = rungs_of(w)
+    if not rows and rungs:
         below: list[Block | None] = [
             *lines,
             *beside_anchor,
@@ -48,26 +47,23 @@ def comparison(w: Formatter) -> Section | None:
             *_ladder(w, rungs),
         ]
         return w.section("comparison", ladder_finding(w, rungs), lead, below)
-    others = [*beside_anchor, *_systems(w), radar(w)]
-    if not rows and said:
-        lead = w.say("compared.lead", level=w.level)
-        return w.section("comparison", said[0], lead, others)
-    shown = [*lines, *others]
+    others: list[Block | None] = [*beside_anchor, *_systems(w), radar(w)]
+    if not rows and sentences:
+        return w.section("comparison", sentences[0], lead, others)
+    shown: list[Block | None] = [*lines, *others]
     if not rows:
         finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
-        return w.section(
-            "comparison", finding, w.say("compared.systems_lead", level=w.level), shown
-        )
+        lead = w.say("compared.systems_lead", level=w.level)
+        return w.section("comparison", finding, lead, shown)
     first, *more = [row for row in rows if row["primary"]] or rows
-    finding = _difference_finding(w, first)
+    # Of several differences none of which decides, the mark of the first would stand for all.
     badge = outcome_mark(first, w.say) if first["primary"] or not more else ""
-    differences = difference_table(without_operations(table), w.lang, name=w.title)
     took = w.whole.operations_compared
     if took is not None:
         shown = [operations_table(took, w.lang), *shown]
-    return w.section(
-        "comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge
-    )
+    differences = difference_table(without_operations(table), w.lang, name=w.title)
+    finding = _difference_finding(w, first)
+    return w.section("comparison", finding, lead, [differences, *shown], badge)
 
 
 def _difference_finding(w: Formatter, row: Mapping[Any, Any]) -> str:
@@ -100,22 +96,22 @@ def _ladder(w: Formatter, rungs: list[dict[Any, Any]]) -> Iterator[Table]:
 
 def _systems(w: Formatter) -> Iterator[Table]:
     """Yield the means of all systems, on common questions first where they answered different ones."""
-    names = [*w.total, *w.quality, *w.rates]
-    n = count(w.whole.common_questions)
     if w.whole.systems is not None:
         side_by_side = metric_by_system(w)
-    else:
-        side_by_side = None
-    if side_by_side is not None:
-        yield side_by_side
+        if side_by_side is not None:
+            yield side_by_side
+            return
+    if w.shown is None:
         return
-    tables = {"common": w.whole.common, "all": w.whole.systems}
-    for key, table in (
-        (key, table) for key, table in tables.items() if w.shown is not None and table is not None
-    ):
+    names = [*w.total, *w.quality, *w.rates]
+    n = count(w.whole.common_questions)
+    for key, table in (("common", w.whole.common), ("all", w.whole.systems)):
+        if table is None:
+            continue
         cells = {(row["system"], row["metric"]): w.mean_cell(row) for row in records(table)}
         heads = (w.say("column.system"), *(f">{w.title(name)}" for name in names))
         rows = tuple(
-            (one, *(cells[one, name] for name in names)) for one in best_first(table, names[0])
+            (system, *(cells[system, name] for name in names))
+            for system in best_first(table, names[0])
         )
         yield Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from ragnb import texts
 from ragnb.markup.blocks import Link, Section, Text
@@ -13,6 +14,7 @@ from ragnb.sheet.formatter import Formatter
 
 def glossary(w: Formatter) -> Section:
     """Return one sentence for each term of the page, and for each metric of this run."""
+    # Terms that this page does not use; of the kinds of clusters only the one that this run has.
     skipped = {"documents", "conversations", "clusters", "questions"} - {f"{w.unit}s"}
     if not len(w.gates):
         skipped |= {"gate", "inconclusive", "flip"}
@@ -26,12 +28,16 @@ def glossary(w: Formatter) -> Section:
         if key not in skipped
     ]
     # The site is wherever it was built or put; the page itself refers to nothing outside unless it is told where.
-    if site := os.environ.get("RAGNB_DOCS", ""):
-        site = (Path(site).resolve().as_uri() if Path(site).is_dir() else site).rstrip("/")
-    for name in (name for name in w.rows if name != TOTAL and w.gloss(name)):
-        more = Link(
-            w.say("sheet.catalogue"),
-            f"{site}/{w.lang}/generated/catalogue/metrics.html#metric-{name}",
-        )
-        terms.append((w.title(name), name, (w.gloss(name), *([more] if site else []))))
+    site = os.environ.get("RAGNB_DOCS", "")
+    if site and Path(site).is_dir():
+        site = Path(site).resolve().as_uri()
+    site = site.rstrip("/")
+    for name in w.rows:
+        if name == TOTAL or not w.gloss(name):
+            continue
+        text: tuple[Any, ...] = (w.gloss(name),)
+        if site:
+            place = f"{site}/{w.lang}/generated/catalogue/metrics.html#metric-{name}"
+            text = (*text, Link(w.say("sheet.catalogue"), place))
+        terms.append((w.title(name), name, text))
     return w.section("glossary", w.say("section.glossary"), "", [Text(tuple(terms), "terms")])

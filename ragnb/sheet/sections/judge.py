@@ -9,9 +9,9 @@ from ragnb import markup
 from ragnb.calibration.card import parts
 from ragnb.calibration.words import TONES
 from ragnb.markup import MISSING, number, percent
-from ragnb.markup.blocks import Estimate, Mark, Section, Small, Table, Text
+from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.schema import records
-from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.formatter import Formatter, Row, Write
 
 
 def judge(w: Formatter) -> Section | None:
@@ -19,9 +19,31 @@ def judge(w: Formatter) -> Section | None:
     card = w.sheet.calibration
     if card is None:
         return None
-    first, *rest = card.reasons
+    finding, *rest = card.reasons
     rows = records(card.verdicts)
-    target = ((w.say("judge_trust.target"), card.target),)
+    table = _verdict_table(w, rows, card.target)
+    shown: list[Block | None] = []
+    if rest:
+        shown.append(Text(tuple(rest), "list"))
+    shown.append(table)
+    # Of a single judge and dimension the reasons of the card are all there is.
+    if len(rows) > 1:
+        reasons = [
+            (f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows
+        ]
+        shown.append(Text(tuple(reasons), "list"))
+    for part in parts(card):
+        if part.key == "bands":
+            tables = [block for block in part.blocks if isinstance(block, Table)]
+            shown += [block._replace(folded=part.name) for block in tables]
+    shown.append(Text((w.say("judge_trust.rest"),), "note"))
+    badge = Mark(TONES[card.verdict], card.verdict)
+    return w.section("judge", finding, w.say("judge_trust.lead"), shown, badge)
+
+
+def _verdict_table(w: Formatter, rows: list[dict[Any, Any]], at: float) -> Table:
+    """Return the verdicts: agreement beside the target `at`, and bias, of each judge and dimension."""
+    target = ((w.say("judge_trust.target"), at),)
 
     def ends(row: Row) -> str:
         return markup.ends(row["low"], row["high"], percent=True)
@@ -36,41 +58,25 @@ def judge(w: Formatter) -> Section | None:
         high = number(row["bias_high"])
         return number(row["bias"]), Small("" if low == MISSING else f"{low} … {high}")
 
-    table = w.table(
-        rows,
-        {
-            "judge_trust.dimension": row_name,
-            "judge_trust.verdict": lambda row: Mark(
-                TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]])
-            ),
-            ">judge_trust.within": lambda row: (percent(row["share"]), Small(ends(row))),
-            "measures.scale": drawn,
-            ">judge_trust.bias": bias,
-            ">judge_trust.n": lambda row: str(row["n"]),
-        },
-        cards=True,
-    )
-    why = tuple(
-        (f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows
-    )
-    bands = [
-        (part.name, block) for part in parts(card) if part.key == "bands" for block in part.blocks
-    ]
-    shown = [
-        Text(tuple(rest), "list") if rest else None,
-        table,
-        Text(why, "list") if len(rows) > 1 else None,
-        *(block._replace(folded=name) for name, block in bands if isinstance(block, Table)),
-        Text((w.say("judge_trust.rest"),), "note"),
-    ]
-    return w.section(
-        "judge", first, w.say("judge_trust.lead"), shown, Mark(TONES[card.verdict], card.verdict)
-    )
+    def verdict(row: Row) -> Mark:
+        return Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]]))
+
+    columns: dict[str, Write] = {
+        "judge_trust.dimension": row_name,
+        "judge_trust.verdict": verdict,
+        ">judge_trust.within": lambda row: (percent(row["share"]), Small(ends(row))),
+        "measures.scale": drawn,
+        ">judge_trust.bias": bias,
+        ">judge_trust.n": lambda row: str(row["n"]),
+    }
+    return w.table(rows, columns, cards=True)
 
 
 def row_name(row: Mapping[Any, Any]) -> str:
     """Return what a row of the verdicts is called; a judge that is only called ``judge`` needs no name."""
-    names = [row["judge"]] * (row["judge"] != "judge") + [row["dimension"]] * (
-        row["dimension"] != "all"
-    )
-    return " · ".join(map(str, names)) or str(row["judge"])
+    names = []
+    if row["judge"] != "judge":
+        names.append(str(row["judge"]))
+    if row["dimension"] != "all":
+        names.append(str(row["dimension"]))
+    return " · ".join(names) or str(row["judge"])

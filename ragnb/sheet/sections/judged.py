@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragnb.markup import MISSING, count, ends, number, percent
-from ragnb.markup.blocks import Section, Table, Text
+from ragnb.markup.blocks import Block, Section, Table, Text
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.passing import verdict_of
 from ragnb.sheet.passing_pictures import pass_mark, passing_row, passing_share, radar_of_passing
@@ -24,21 +24,24 @@ def judged(w: Formatter) -> Section | None:
     row = passing_row(w)
     if row is None or not w.dimensions:
         return None
-    found = suggested(w)
-    words = {"k": count(row["k"]), "n": count(row["n"]), "dimension": w.name(row["metric"])}
-    finding = w.say("judged.finding", **words, at=f"{row['threshold']:g}")
-    blocks = [
+    finding = w.say(
+        "judged.finding",
+        k=count(row["k"]),
+        n=count(row["n"]),
+        dimension=w.name(row["metric"]),
+        at=f"{row['threshold']:g}",
+    )
+    blocks: list[Block | None] = [
         Text((*_share(w, row), *_score(w, row))),
         _dimensions(w),
         pass_mark(w, row),
         radar_of_passing(w, row),
-        suggestions_table(
-            w, row, found, most=_MOST_SUGGESTIONS, caption=w.say("judged.suggestions")
-        )
-        if found
-        else None,
-        Text((_trust(w, row),), "note"),
     ]
+    found = suggested(w)
+    if found:
+        caption = w.say("judged.suggestions")
+        blocks.append(suggestions_table(w, row, found, most=_MOST_SUGGESTIONS, caption=caption))
+    blocks.append(Text((_trust(w, row),), "note"))
     return w.section("judged", finding, w.say("judged.lead"), blocks)
 
 

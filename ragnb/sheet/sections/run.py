@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.markup import count
-from ragnb.markup.blocks import Code, Section, Text
+from ragnb.markup.blocks import Block, Code, Section, Text
 from ragnb.schema import records
 from ragnb.sheet.account import account_table
 from ragnb.sheet.formatter import DATA, Formatter
@@ -17,6 +17,7 @@ from ragnb.sheet.formatter import DATA, Formatter
 
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
+    # Notes that another section says in its own place.
     elsewhere = w.whole.notes["code"].isin(DATA["notes"]["elsewhere"])
     n = len(w.whole.inputs)
     notes = tuple(w.whole.notes.loc[~elsewhere, "text"])
@@ -52,10 +53,16 @@ def details(w: Formatter) -> Section:
         finding = w.say("details.from_file", n=n)
     else:
         finding = w.say("details.from_frame", n=n)
-    shown = [Text(notes, "list") if notes else None, settings, files if n else None, steps]
-    shown.append(account_table(w))
-    shown.append(Text((w.say("details.rest"),), "note"))
-    return w.section("run", finding, w.say("details.lead") if notes else "", shown)
+    lead = ""
+    shown: list[Block | None] = []
+    if notes:
+        lead = w.say("details.lead")
+        shown.append(Text(notes, "list"))
+    shown.append(settings)
+    if n:
+        shown.append(files)
+    shown += [steps, account_table(w), Text((w.say("details.rest"),), "note")]
+    return w.section("run", finding, lead, shown)
 
 
 def _settings(w: Formatter) -> dict[str, str]:
@@ -69,27 +76,28 @@ def _settings(w: Formatter) -> dict[str, str]:
         if not pd.isna(row["weight"])
     ]
     docs = [f"{name} {weight:g}" for name, weight in scenario.doc_weights.items()]
-    passing = (
-        rubric
-        and f"{rubric.low:g}–{rubric.high:g}, {rubric.passing.metric} ≥ {rubric.passing.threshold:g}"
-    )
-    values: dict[str, Any] = {name: getattr(scenario, name, "") for name in names} | {
-        "file": scenario.path and scenario.path.name,
-        "level": w.level,
-        "rubric": passing,
-        "where": ", ".join(f"{key} = {value}" for key, value in scenario.where.items()),
-        "corpus": scenario.corpus if scenario.corpus != "sample" else "",
-        "ragnb": metadata.version("ragnb"),
-        "metric_weights": ", ".join(weights),
-        "doc_weights": docs and ", ".join([*docs, w.say("details.others")]),
-    }
-    values |= {
-        name: w.say("column.yes" if values[name] else "column.no") for name in ("orient", "rescale")
-    }
+    if docs:
+        docs.append(w.say("details.others"))
+    # The fields as they are, in the order of the texts; those that need words of their own are replaced.
+    values: dict[str, Any] = {name: getattr(scenario, name, "") for name in names}
+    values["file"] = scenario.path.name if scenario.path else ""
+    values["level"] = w.level
+    values["rubric"] = ""
+    if rubric is not None:
+        passing = rubric.passing
+        scale = f"{rubric.low:g}–{rubric.high:g}"
+        values["rubric"] = f"{scale}, {passing.metric} ≥ {passing.threshold:g}"
+    values["where"] = ", ".join(f"{key} = {value}" for key, value in scenario.where.items())
+    if scenario.corpus == "sample":  # the usual case needs no line
+        values["corpus"] = ""
+    values["ragnb"] = metadata.version("ragnb")
+    values["metric_weights"] = ", ".join(weights)
+    values["doc_weights"] = ", ".join(docs)
+    for name in ("orient", "rescale"):
+        values[name] = w.say("column.yes" if values[name] else "column.no")
     if w.sheet.outcomes is None:
-        values |= dict.fromkeys(
-            ("refusal", "patterns", "partial", "split", "containment", "join"), ""
-        )
+        for name in ("refusal", "patterns", "partial", "split", "containment", "join"):
+            values[name] = ""
     given = {names[name]: value for name, value in values.items() if value}
     return {
         name: value if isinstance(value, str) else " | ".join(value)

@@ -6,11 +6,11 @@ from typing import Any
 
 from ragnb.comparison.wording import difference, outcome_mark
 from ragnb.markup import blocks, count, one_line
-from ragnb.markup.blocks import Estimate, Mark, Section, Small, Text
+from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Text
 from ragnb.schema import TOTAL, records
 from ragnb.sheet.account import worst_words
 from ragnb.sheet.daily import daily_table
-from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, Formatter
+from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, Formatter, Row
 from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.score import headline_metric, parts_of_total
@@ -27,71 +27,87 @@ def summary(w: Formatter) -> Section:
     notes = w.whole.notes
     cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
     hero = hero_of(w)
-    is_failed = kind_of(w) == FAILED
-    marks = () if is_failed else by_outcome(w, gates)
-    score = (None, "", ()) if is_failed else _score(w)
-    judged = passing_row(w) if kind_of(w) == JUDGE else None
-    if judged is not None:
-        score = passing_share(w, judged)
+    kind = kind_of(w)
+    judged = passing_row(w) if kind == JUDGE else None
+    marks: tuple[Mark, ...] = ()
+    score: tuple[Estimate | None, str, tuple[Any, ...]] = (None, "", ())
+    # What is left of an incomplete run is no verdict: it has neither gates nor a score here.
+    if kind != FAILED:
+        marks = by_outcome(w, gates)
+        score = _score(w) if judged is None else passing_share(w, judged)
+    estimate, score_name, score_notes = score
     verdict = blocks.Verdict(
-        hero.mark,
-        hero.title,
-        hero.lead,
-        marks,
-        w.say("sheet.gates_count"),
-        *score,
-        hero.action,
-        w.say("sheet.next"),
+        status=hero.mark,
+        title=hero.title,
+        lead=hero.lead,
+        marks=marks,
+        marks_name=w.say("sheet.gates_count"),
+        score=estimate,
+        score_name=score_name,
+        score_notes=score_notes,
+        action=hero.action,
+        action_name=w.say("sheet.next"),
     )
-    shown = [
-        verdict,
-        Text(cautions, "caution") if cautions else None,
-        None if w.shown is None else systems_table(w),
-    ]
-    if kind_of(w) == LOG:
+    shown: list[Block | None] = [verdict]
+    if cautions:
+        shown.append(Text(cautions, "caution"))
+    if w.shown is not None:
+        shown.append(systems_table(w))
+    if kind == LOG:
         shown.append(daily_table(w))
-    if judged is None:
-        pictures = []
-    else:
-        pictures = [pass_mark(w, judged), radar_of_passing(w, judged)]
-    if kind_of(w) in (JUDGE, TRACES, SCORES):
-        changed = since_bar(w)
-    else:
-        changed = None
-    return w.section("summary", "", "", [*shown, changed or _bar(w), *pictures])
+    changed = since_bar(w) if kind in (JUDGE, TRACES, SCORES) else None
+    shown.append(changed or _bar(w))
+    if judged is not None:
+        shown += [pass_mark(w, judged), radar_of_passing(w, judged)]
+    return w.section("summary", "", "", shown)
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     """Return the overall score, else the share of answers that ended right; none where neither is there."""
-    if (metric := headline_metric(w.rows)) is None:
+    metric = headline_metric(w.rows)
+    if metric is None:
         return None, "", ()
     row = w.rows[metric]
-    before = None
-    notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(
-        w.ends(metric, row)
-    )
+    notes: list[Any] = []
+    ends = w.ends(metric, row)
+    if ends:
+        notes.append(w.say("sheet.ci", level=w.level, ends=ends))
     notes.append(w.counted(row))
-    if worst := worst_words(w, metric, row, "account.worst_alone"):
+    worst = worst_words(w, metric, row, "account.worst_alone")
+    if worst:
         notes.append(worst)
-    if metric == TOTAL and (parts := parts_of_total(w, w.rows)):
-        notes.append(parts.lstrip(",，;；、 "))
+    if metric == TOTAL:
+        # Written to follow a sentence; here it stands on a line of its own.
+        parts = parts_of_total(w, w.rows)
+        if parts:
+            notes.append(parts.lstrip(",，;；、 "))
+    before = None
+    change = _change(w, metric)
+    if change is not None:
+        mark = outcome_mark(change, w.say)
+        before = float(change["baseline_mean"])
+        than = Small(w.say("compared.than", name=change["baseline"]))
+        notes.append((Mark(mark.tone, f"{mark.text} {difference(change, w.say)}"), than))
+    name = w.title(metric)
+    if w.shown is not None:
+        name = f"{name} · {one_line(w.shown, 40)}"
+    # The interval is a note already, and the mark of the verdict is the only one here.
+    estimate = w.estimate(metric, row, before=before)._replace(interval="", tone="")
+    return estimate, name, tuple(notes)
+
+
+def _change(w: Formatter, metric: str) -> Row | None:
+    """Return the difference of a metric from the baseline; None without one, and of several candidates."""
     if w.sheet.comparison is None:
-        changed = []
-    else:
-        changed = records(w.sheet.comparison)
+        return None
     rows = [
-        one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
+        row
+        for row in records(w.sheet.comparison)
+        if row["metric"] == metric and w.shown in (None, row["candidate"])
     ]
     if len(rows) == 1 and rows[0]["n_common"]:
-        mark = outcome_mark(rows[0], w.say)
-        before = float(rows[0]["baseline_mean"])
-        than = Small(w.say("compared.than", name=rows[0]["baseline"]))
-        notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
-    if w.shown is None:
-        name = w.title(metric)
-    else:
-        name = f"{w.title(metric)} · {one_line(w.shown, 40)}"
-    return w.estimate(metric, row, before=before)._replace(interval="", tone=""), name, tuple(notes)
+        return rows[0]
+    return None
 
 
 def since_bar(w: Formatter) -> blocks.Bar | None:
@@ -99,34 +115,43 @@ def since_bar(w: Formatter) -> blocks.Bar | None:
     since = since_of(w)
     if since is None:
         return None
-    right = [
-        ("ok", w.say("turned.stayed_right"), since.n_of(True, True)),
-        ("false", w.say("turned.broke"), since.n_of(True, False)),
-    ]
-    wrong = [
-        ("refused", w.say("turned.were_fixed"), since.n_of(False, True)),
-        ("none", w.say("turned.stayed_wrong"), since.n_of(False, False)),
-    ]
-    now = right[0][2] + wrong[0][2]
-    was = right[0][2] + right[1][2]
-    title = w.say("turned.title", now=count(now), n=count(len(since.rows)), was=count(was))
+    stayed_right = since.n_of(True, True)
+    broke = since.n_of(True, False)
+    fixed = since.n_of(False, True)
+    stayed_wrong = since.n_of(False, False)
+    # The first of each is the kind of a part, which has the fill of that kind of label.
+    were_right = (
+        ("ok", w.say("turned.stayed_right"), stayed_right),
+        ("false", w.say("turned.broke"), broke),
+    )
+    were_wrong = (
+        ("refused", w.say("turned.were_fixed"), fixed),
+        ("none", w.say("turned.stayed_wrong"), stayed_wrong),
+    )
+    title = w.say(
+        "turned.title",
+        now=count(stayed_right + fixed),
+        n=count(len(since.rows)),
+        was=count(stayed_right + broke),
+    )
     groups = (
-        (w.say("turned.were_right"), tuple(right)),
-        (w.say("turned.were_wrong"), tuple(wrong)),
+        (w.say("turned.were_right"), were_right),
+        (w.say("turned.were_wrong"), were_wrong),
     )
     return blocks.Bar(title, "", groups)
 
 
 def _bar(w: Formatter) -> blocks.Bar | None:
     """Return how the answers ended, right and wrong, in one bar."""
-    found, (right, n) = tally(w), counted(w, OUTCOME)
+    counts = tally(w)
+    if not counts:
+        return None
     groups = dict[str, list[tuple[str, str, int]]]()
-    for label, row in ((label, row) for label, row in LABELS.items() if label in found):
-        groups.setdefault(row["group"], []).append(
-            (row["kind"], w.say(f"label.{label}"), found[label])
-        )
+    for label, row in LABELS.items():
+        if label in counts:
+            part = (row["kind"], w.say(f"label.{label}"), counts[label])
+            groups.setdefault(row["group"], []).append(part)
+    right, n = counted(w, OUTCOME)
     title = w.say("sheet.ended_right", n=count(right), all=count(n)) + w.say("headline.end")
     shown = tuple((w.say(f"sheet.{name}"), tuple(parts)) for name, parts in groups.items())
-    if found:
-        return blocks.Bar(title, w.say("sheet.bar_note"), shown)
-    return None
+    return blocks.Bar(title, w.say("sheet.bar_note"), shown)

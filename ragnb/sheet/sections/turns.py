@@ -34,11 +34,11 @@ def turns(w: Formatter) -> Section | None:
 
 def _finding(w: Formatter, row: Row) -> str:
     """Say how the metric that decides changes; that a rate changes, in percentage points."""
+    metric = row["metric"]
     if pd.isna(row["low"]):
         is_flat = abs(row["slope"]) < _FLAT
-        return w.say("turns.flat" if is_flat else "turns.none", metric=w.title(row["metric"]))
-    metric = row["metric"]
-    share = w.is_share(row["metric"])
+        return w.say("turns.flat" if is_flat else "turns.none", metric=w.title(metric))
+    share = w.is_share(metric)
     low, high = (signed(row[end], share) for end in ("low", "high"))
     words = {
         "metric": w.title(metric),
@@ -65,23 +65,22 @@ def _by_turn(w: Formatter, names: list[str]) -> tuple[Table | None, int]:
 
     columns: list[tuple[str, Write]] = [(w.say("turns.turn"), str)]
     columns += [(f">{w.title(name)}", mean_of(name)) for name in names]
-    if groups:
-        made = table_of(groups[:_MOST_TURNS], columns)
-    else:
-        made = None
-    return made, max(len(groups) - _MOST_TURNS, 0)
+    if not groups:
+        return None, 0
+    return table_of(groups[:_MOST_TURNS], columns), max(len(groups) - _MOST_TURNS, 0)
 
 
 def _changes(w: Formatter, rows: list[Row]) -> Table:
+    """Return by how much each metric changes from one turn to the next."""
+
     def change(row: Row) -> tuple[str, Small]:
         share = w.is_share(row["metric"])
-        ends = [signed(row[end], share) for end in ("low", "high")]
-        known = not pd.isna(row["low"])
-        if known:
-            between = w.say("sheet.from_to", low=ends[0], high=ends[1])
-        else:
-            between = ""
-        return signed(row["slope"], share), Small(between)
+        interval = ""
+        if not pd.isna(row["low"]):
+            low = signed(row["low"], share)
+            high = signed(row["high"], share)
+            interval = w.say("sheet.from_to", low=low, high=high)
+        return signed(row["slope"], share), Small(interval)
 
     columns: dict[str, Write] = {
         "column.metric": lambda row: w.title(row["metric"]),
