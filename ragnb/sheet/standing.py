@@ -59,53 +59,70 @@ class _Mean(NamedTuple):
 @once
 def standing(w: Formatter) -> Standing:
     """Return how the means stand; one of which too much is missing judges nothing."""
-    say = w.say
     incomplete = incomplete_metrics(w)
+    if incomplete:
+        finding = w.say("measures.incomplete", names=w.list(map(w.name, incomplete)))
+        return Standing("none", "no_gates", finding, 0)
     offered = w.quality or w.rates
     scored = [name for name in offered if w.known(name)]
-    if incomplete:
-        finding = say("measures.incomplete", names=w.list(map(w.name, incomplete)))
-        return Standing("none", "no_gates", finding, 0)
     if not scored:
-        return Standing("none", "no_gates", say("measures.nothing"), 0)
+        return Standing("none", "no_gates", w.say("measures.nothing"), 0)
     judged = [_beside(w, name) for name in scored if w.thresholds(name)]
     if not judged:
         return _without_thresholds(w, scored)
-    missed = [one for one in judged if one.side == MISSED]
-    low = [one for one in judged if one.is_low]
-    words: dict[str, Any] = {"n": len(missed), "all": len(judged)}
+    # The worst that is conclusive is said first, then what is low by its value alone.
+    missed = [mean for mean in judged if mean.side == MISSED]
     if missed:
-        furthest = min(missed, key=lambda one: one.spare)
-        every = len(missed) == len(judged) > 1
-        if every:
-            key = "missed_all"
-        elif len(missed) == 1:
-            key = "missed_one"
-        else:
-            key = "missed"
-        finding = _said(w, f"standing.{key}", furthest, words)
-        return Standing("bad", "missed", finding, len(low), _short(w, furthest), len(judged))
+        return _missed(w, judged, missed)
+    low = [mean for mean in judged if mean.is_low]
     if low:
-        furthest = min(low, key=lambda one: one.spare)
-        has_ends = bool(w.ends(furthest.name, furthest.row))
-        if has_ends:
-            key = "standing.open"
-        else:
-            key = "standing.open_without_ends"
-        finding = _said(w, key, furthest, words)
-        return Standing("watch", "open", finding, len(low), _short(w, furthest), len(judged))
-    closest = min(judged, key=lambda one: one.spare)
+        return _open(w, judged, low)
     lacking = [name for name in offered if w.thresholds(name) and not w.known(name)]
+    return _met(w, judged, lacking, n_scored=len(scored))
+
+
+def _spare(mean: _Mean) -> float:
+    return mean.spare
+
+
+def _missed(w: Formatter, judged: list[_Mean], missed: list[_Mean]) -> Standing:
+    """Return what is said where whole intervals are on the wrong side: the mean furthest from its threshold."""
+    furthest = min(missed, key=_spare)
+    if len(missed) == len(judged) > 1:
+        key = "standing.missed_all"
+    elif len(missed) == 1:
+        key = "standing.missed_one"
+    else:
+        key = "standing.missed"
+    finding = _said(w, key, furthest, {"n": len(missed), "all": len(judged)})
+    n_low = sum(mean.is_low for mean in judged)
+    return Standing("bad", "missed", finding, n_low, _short(w, furthest), len(judged))
+
+
+def _open(w: Formatter, judged: list[_Mean], low: list[_Mean]) -> Standing:
+    """Return what is said where means are on the wrong side and their intervals include the threshold."""
+    furthest = min(low, key=_spare)
+    key = "standing.open"
+    if not w.ends(furthest.name, furthest.row):
+        key = "standing.open_without_ends"
+    finding = _said(w, key, furthest, {"n": 0, "all": len(judged)})
+    return Standing("watch", "open", finding, len(low), _short(w, furthest), len(judged))
+
+
+def _met(w: Formatter, judged: list[_Mean], lacking: list[str], *, n_scored: int) -> Standing:
+    """Return what is said where every mean is on the right side; `lacking` have a threshold and no mean."""
+    closest = min(judged, key=_spare)
+    words: dict[str, Any] = {"n": 0, "all": len(judged)}
     key = "met_one" if len(judged) == 1 else "met"
     if lacking:
         key = "met_lacking"
         words |= {"asked": len(judged) + len(lacking), "names": w.list(map(w.name, lacking))}
-    elif len(judged) < len(scored):
+    elif len(judged) < n_scored:  # some metrics have no threshold
         key = "met_some_one" if len(judged) == 1 else "met_some"
     finding = _said(w, f"standing.{key}", closest, words)
-    unsure = [one for one in judged if one.side != MET]
+    unsure = [mean for mean in judged if mean.side != MET]
     if unsure:
-        nearest = min(unsure, key=lambda one: one.spare)
+        nearest = min(unsure, key=_spare)
         return Standing("watch", "met_unsure", finding, 0, _short(w, nearest), len(judged))
     tone = "watch" if lacking else "good"
     return Standing(tone, "met", finding, 0, _short(w, closest), len(judged))
@@ -116,6 +133,7 @@ def _beside(w: Formatter, name: str) -> _Mean:
     row = w.rows[name]
     at = w.thresholds(name)[0][1]
     span = w.span(name)
+    # Without ends, such as of a latency, the threshold itself is the unit, and at least 1.
     width = span[1] - span[0] if span else max(abs(at), 1.0)
     sign = 1 if w.better[name] == "higher" else -1
     spare = (row["value"] - at) * sign / width
@@ -153,14 +171,14 @@ def _short(w: Formatter, one: _Mean) -> str:
 def _said(w: Formatter, key: str, one: _Mean, words: Mapping[str, Any]) -> str:
     """Write a sentence on a mean beside its threshold, with the digits that tell the two apart."""
     beside = {**one.row, "threshold": one.at}
-    is_upward = w.better[one.name] == "higher"
+    side = "headline.below" if w.better[one.name] == "higher" else "headline.above"
     text = w.say(
         key,
         metric=w.name(one.name),
         value=w.value(one.name, one.row["value"], beside),
         ends=w.ends(one.name, beside),
         limit=w.limit(one.name, one.at),
-        side=w.say("headline.below" if is_upward else "headline.above"),
+        side=w.say(side),
         **words,
     )
     return text[:1].upper() + text[1:]
@@ -168,10 +186,12 @@ def _said(w: Formatter, key: str, one: _Mean, words: Mapping[str, Any]) -> str:
 
 def _without_thresholds(w: Formatter, scored: list[str]) -> Standing:
     """Return what can be said where no metric has a threshold: which one is worst on its own range."""
-    placed = {}
+    placed = {}  # 0 at the worst end of the range, 1 at the best
     for name in scored:
-        if (span := w.span(name)) and w.rows[name]["role"] == "quality":
-            share = (w.rows[name]["value"] - span[0]) / (span[1] - span[0])
+        row = w.rows[name]
+        span = w.span(name)
+        if span and row["role"] == "quality":
+            share = (row["value"] - span[0]) / (span[1] - span[0])
             placed[name] = share if w.better[name] == "higher" else 1 - share
     finding = texts.counted(w.say, "measures.no_thresholds", len(scored))
     if placed and len(scored) > 1:

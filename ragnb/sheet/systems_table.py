@@ -25,8 +25,10 @@ def systems_table(w: Formatter) -> Table:
     means = means_of_systems(w)
     rungs = {row["baseline"]: row for row in rungs_of(w)}
     gates = w.whole.gates
-    judging = gates[(gates["role"] != "completeness") & (gates["reason"] != "advisory")]
-    stopping = gates[gates["blocks"] & (gates["role"] != "completeness")]
+    of_means = gates[gates["role"] != "completeness"]
+    judging = of_means[of_means["reason"] != "advisory"]
+    # What failed stops a system before what is only not decided.
+    stopping = of_means[of_means["blocks"]]
     stopping = stopping.sort_values("outcome", key=lambda outcome: outcome != "fail", kind="stable")
     order = best_first(w.whole.systems, TOTAL)
 
@@ -50,10 +52,13 @@ def systems_table(w: Formatter) -> Table:
         return by_outcome(w, judgements) or _thresholds(w, means[name]) or w.say("status.no_gates")
 
     def blocked_by(name: str) -> tuple[Any, ...]:
-        for first in records(stopping[stopping["system"] == name]):
-            asks = w.requirement({**first, "system": None})
-            return asks, Small(w.interval(first["metric"], first))
-        return "", Small("")
+        rows = records(stopping[stopping["system"] == name])
+        if not rows:
+            return "", Small("")
+        first = rows[0]
+        # The row names the system already.
+        asks = w.requirement({**first, "system": None})
+        return asks, Small(w.interval(first["metric"], first))
 
     columns: list[tuple[str, Write]] = [
         (w.say("column.system"), lambda name: one_line(name, 60)),
@@ -92,8 +97,8 @@ def _thresholds(w: Formatter, rows: Mapping[str, Row]) -> tuple[Mark, ...]:
     tones = [side_of(w, name, rows[name]) for name in w.quality if name in rows]
     names = {MISSED: "missed", OPEN: "open", MET: "met"}
     return tuple(
-        Mark(tone, w.say(f"systems.{names[tone]}", n=tones.count(tone)))
-        for tone in names
+        Mark(tone, w.say(f"systems.{name}", n=tones.count(tone)))
+        for tone, name in names.items()
         if tone in tones
     )
 
@@ -102,6 +107,7 @@ def metric_by_system(w: Formatter) -> Table | None:
     """Return the means of each metric by system with the side of its threshold; None of many systems."""
     means = means_of_systems(w)
     order = best_first(w.whole.systems, TOTAL)
+    # Means on different questions are not put side by side, see `comparison._systems`.
     if len(order) > MOST_COLUMNS or w.whole.common is not None:
         return None
     table = w.whole.ladder
@@ -110,11 +116,11 @@ def metric_by_system(w: Formatter) -> Table | None:
 
     def cell(metric: str, system: str) -> tuple[Any, ...]:
         row = means[system][metric]
-        written = w.mean_cell(row)
+        value, *below = w.mean_cell(row)
         tone = side_of(w, metric, row) if metric != TOTAL else ""
         if tone:
-            return (Mark(tone, str(written[0])), *written[1:])
-        return written
+            return (Mark(tone, str(value)), *below)
+        return (value, *below)
 
     def head(metric: str) -> tuple[Any, ...]:
         known = w.thresholds(metric)
@@ -124,19 +130,17 @@ def metric_by_system(w: Formatter) -> Table | None:
 
     def leads(metric: str) -> str:
         better = [row for row in rungs if row["metric"] == metric and row["outcome"] == "better"]
+        if not better:
+            return ""
         others = w.list(one_line(row["baseline"], 40) for row in better)
-        if better:
-            return w.say("systems.better_than", names=others)
-        return ""
+        return w.say("systems.better_than", names=others)
 
-    rows = [
-        (
-            head(metric),
-            *(cell(metric, system) for system in order),
-            *([leads(metric)] if rungs else []),
-        )
-        for metric in names
-    ]
+    rows = []
+    for metric in names:
+        cells = [head(metric), *(cell(metric, system) for system in order)]
+        if rungs:
+            cells.append(leads(metric))
+        rows.append(tuple(cells))
     heads = [w.say("column.metric"), *(f">{one_line(system, 40)}" for system in order)]
     if rungs:
         heads.append(w.say("systems.first_is", name=one_line(order[0], 40)))
@@ -152,33 +156,30 @@ def gate_by_system(w: Formatter, rows: Sequence[Row]) -> Table | None:
         return None
     cells = {(row["gate"], row["metric"], row["system"]): row for row in rows_shown}
     gates = {(row["gate"], row["metric"]): row for row in rows_shown}
-    worst = [*GATE_TONES]
+    worst_first = [*GATE_TONES]
 
     def urgency(key: tuple[str, str]) -> tuple[bool, int]:
-        outcomes = [
-            worst.index(cells[*key, one]["outcome"]) for one in systems if (*key, one) in cells
-        ]
-        return gates[key]["reason"] == "advisory", min(outcomes)
+        rows_of_gate = [cells[*key, system] for system in systems if (*key, system) in cells]
+        worst = min(worst_first.index(row["outcome"]) for row in rows_of_gate)
+        return gates[key]["reason"] == "advisory", worst
 
     def cell(key: tuple[str, str], system: str) -> tuple[Any, ...] | str:
         row = cells.get((*key, system))
         if row is None:
             return ""
-        known = not pd.isna(row["value"])
-        value = w.interval(row["metric"], row) if known else ""
+        value = ""
+        if not pd.isna(row["value"]):
+            value = w.interval(row["metric"], row)
         return w.outcome(row), Small(value)
 
     def asks(key: tuple[str, str]) -> tuple[Any, ...]:
-        row = {**gates[key], "system": None}
-        if row["reason"] == "advisory":
-            kind = w.say("gates.advisory")
-        else:
-            kind = ""
+        row = {**gates[key], "system": None}  # the row is of all systems
+        kind = w.say("gates.advisory") if row["reason"] == "advisory" else ""
         return w.requirement(row), Small(kind)
 
     heads = (w.say("gates.asks"), *(one_line(system, 40) for system in systems))
-    made = tuple(
+    rows_of_table = tuple(
         (asks(key), *(cell(key, system) for system in systems))
         for key in sorted(gates, key=urgency)
     )
-    return Table(heads, made, cards=True)
+    return Table(heads, rows_of_table, cards=True)

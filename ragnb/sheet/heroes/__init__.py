@@ -26,18 +26,24 @@ def hero_of(w: Formatter) -> Hero:
     if kind == FAILED:
         return of_failed(w)
     gates = deciding(w.whole.gates)
-    hero = _of_kind(w, kind, gates) or (of_gates(w, gates) if gates else of_scores(w))
-    if losses := said_losses(w):
-        said = w.say("list.also").join(losses) + w.say("headline.end")
-        hero = hero._replace(lead=w.say("headline.losses", losses=said, lead=hero.lead))
+    hero = _of_kind(w, kind, gates)
+    if hero is None:
+        hero = of_gates(w, gates) if gates else of_scores(w)
+    losses = said_losses(w)
+    if losses:
+        sentence_on_losses = w.say("list.also").join(losses) + w.say("headline.end")
+        lead = w.say("headline.losses", losses=sentence_on_losses, lead=hero.lead)
+        hero = hero._replace(lead=lead)
     return hero
 
 
 def _of_kind(w: Formatter, kind: str, gates: list[dict[Any, Any]]) -> Hero | None:
     """Return what a run of its kind begins with; None where the gates, or the means, say it."""
     is_blocked = any(gate["blocks"] for gate in gates)
-    if kind in (JUDGE, TRACES, SCORES) and (changed := of_since(w, gates)) is not None:
-        return changed
+    if kind in (JUDGE, TRACES, SCORES):
+        changed = of_since(w, gates)
+        if changed is not None:
+            return changed
     if kind == LOG and not gates:
         return of_log(w)
     if kind == JUDGE and not is_blocked:
@@ -53,16 +59,19 @@ def _of_kind(w: Formatter, kind: str, gates: list[dict[Any, Any]]) -> Hero | Non
 def sentence(w: Formatter) -> str:
     """Return the verdict as text: status, reason, overall score with its n; of several systems each its own."""
     hero = hero_of(w)
-    several = () if w.shown is None else means_of_systems(w).items()
-    scores = [f"{name}: {score_words(w, rows)}" for name, rows in several] or [
-        score_words(w, w.rows)
-    ]
-    words = {
-        "status": hero.status,
-        "title": hero.title,
-        "lead": hero.lead,
-        "score": w.list(scores, most=6),
-    }
+    if w.shown is None:
+        scores = [score_words(w, w.rows)]
+    else:
+        systems = means_of_systems(w)
+        scores = [f"{name}: {score_words(w, rows)}" for name, rows in systems.items()]
+    text = w.say(
+        "headline.sentence",
+        status=hero.status,
+        title=hero.title,
+        lead=hero.lead,
+        score=w.list(scores, most=6),
+    )
     notes = w.whole.notes
     repeats = notes.loc[notes["code"] == "repeats", "text"]
-    return " ".join([*w.say("headline.sentence", **words).split(), *repeats])
+    # Split and joined: a part that is empty would leave two spaces.
+    return " ".join([*text.split(), *repeats])

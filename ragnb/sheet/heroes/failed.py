@@ -52,10 +52,10 @@ def of_failed(w: Formatter) -> Hero:
     gates = w.whole.gates
     stops = gates[(gates["role"] == "completeness") & gates["blocks"]]
     facts = _Facts(
-        bounds,
-        sum(int(bound.row["lost"]) for bound in bounds),
-        sum(int(bound.row["expected"]) for bound in bounds),
-        bool((stops["gate"] != SCORED_CELLS).any()),
+        bounds=bounds,
+        lost=sum(int(bound.row["lost"]) for bound in bounds),
+        expected=sum(int(bound.row["expected"]) for bound in bounds),
+        other=bool((stops["gate"] != SCORED_CELLS).any()),
     )
     state = first_state(STATES, facts)
     words: dict[str, Any] = {
@@ -71,8 +71,8 @@ def of_failed(w: Formatter) -> Hero:
     hero = say_state(w, state, words, _next(w))
     notes = w.whole.notes
     unread = notes.loc[notes["code"] == "bad_lines", "text"].tolist()
-    for said in unread:  # which lines, the first with its reason
-        hero = hero._replace(lead=w.say("headline.losses", losses=said, lead=hero.lead))
+    for text in unread:  # which lines, the first with its reason
+        hero = hero._replace(lead=w.say("headline.losses", losses=text, lead=hero.lead))
     return hero
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -25,27 +26,37 @@ def of_gates(w: Formatter, gates: list[dict[Any, Any]]) -> Hero:
 
 def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
     """Return the tone, the status, the sentence and its reason."""
-    if blocking := sorted(
-        (row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail"
-    ):
-        # A difference from the baseline is of no single system.
-        every, stopped = (
-            list(dict.fromkeys(row["system"] for row in rows if row["system"] is not None))
-            for rows in (gates, blocking)
-        )
-        if len(every) < 2 or not stopped:
-            return "bad", "failed", *blocked(w, blocking[0])
-        words = {"n": len(stopped), "all": len(every), "names": w.list(stopped)}
-        return (
-            "bad",
-            "failed",
-            w.say("headline.systems", **words),
-            w.say("headline.shown", name=w.shown),
-        )
-    if still_open := [row for row in gates if row["outcome"] == "undecided"]:
+    blocking = [row for row in gates if row["blocks"]]
+    blocking.sort(key=lambda row: row["outcome"] != "fail")  # a gate that failed is said first
+    if blocking:
+        return "bad", "failed", *_blocking(w, gates, blocking)
+    still_open = [row for row in gates if row["outcome"] == "undecided"]
+    if still_open:
         return "watch", "undecided", *_undecided(w, still_open, len(gates))
-    if not (passed := [row for row in gates if row["outcome"] == "pass"]):
-        return "none", "no_data", w.say("headline.no_data"), w.say("headline.no_data_why")
+    passed = [row for row in gates if row["outcome"] == "pass"]
+    if passed:
+        return "good", "passed", *_passed(w, gates, passed)
+    return "none", "no_data", w.say("headline.no_data"), w.say("headline.no_data_why")
+
+
+def _blocking(w: Formatter, gates: Sequence[Row], blocking: Sequence[Row]) -> tuple[str, str]:
+    """Return which systems gates block, where there are several, else which gate blocks and why."""
+    every = _systems_of(gates)
+    stopped = _systems_of(blocking)
+    if len(every) < 2 or not stopped:
+        return blocked(w, blocking[0])
+    names = w.list(stopped)
+    title = w.say("headline.systems", n=len(stopped), all=len(every), names=names)
+    return title, w.say("headline.shown", name=w.shown)
+
+
+def _systems_of(gates: Sequence[Row]) -> list[str]:
+    """Return the systems that gates are of; a difference from the baseline is of no single one."""
+    return list(dict.fromkeys(row["system"] for row in gates if row["system"] is not None))
+
+
+def _passed(w: Formatter, gates: Sequence[Row], passed: Sequence[Row]) -> tuple[str, str]:
+    """Return how many gates passed, and which of them would most likely come out otherwise next time."""
     nearest = max(passed, key=lambda row: -1.0 if pd.isna(row["p_flip"]) else row["p_flip"])
     key = "passed" if len(passed) == len(gates) else "passed_some"
     title = texts.counted(w.say, f"headline.{key}", len(passed), all=len(gates))
@@ -54,11 +65,9 @@ def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, 
         asks=w.requirement(nearest),
         value=w.interval(nearest["metric"], nearest),
     )
-    if pd.isna(nearest["p_flip"]):
-        flip = ""
-    else:
-        flip = w.say("headline.flip", p=chance(nearest["p_flip"]))
-    return "good", "passed", title, lead + flip
+    if not pd.isna(nearest["p_flip"]):
+        lead += w.say("headline.flip", p=chance(nearest["p_flip"]))
+    return title, lead
 
 
 def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
@@ -69,12 +78,9 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     said = w.said(gate) | {"asks": w.requirement(gate)}
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")
-    if fails and (none_found := _no_citations(w, gate)):
-        return none_found, w.say("headline.asks", **said)
-    sentence, (k, n) = (
-        w.about(metric).get("headline"),
-        counted(w, metric) if w.shown == gate["system"] else (0, 0),
-    )
+    no_citations = _no_citations(w, gate) if fails else ""
+    if no_citations:
+        return no_citations, w.say("headline.asks", **said)
     if not fails:
         key = "open"
     elif gate["role"] == "difference":
@@ -83,19 +89,22 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
         key = "metric"
     title = w.say(f"headline.{key}", **said)
     lead = w.say("headline.asks" if fails else "headline.seen", **said)
+    # The labels are counted of the system that is shown alone.
+    k, n = counted(w, metric) if w.shown == gate["system"] else (0, 0)
+    sentence = w.about(metric).get("headline")
     # A weighted rate is no count.
     if sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores:
         title = sentence.format(k=count(k), n=count(n))
-        lead = w.say(
-            "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate", **said
-        )
+        key = "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate"
+        lead = w.say(key, **said)
     if not said["ends"]:
         return title, lead + w.say("headline.no_interval")
     if fails and gate["op"] == "<=" and at > 0 and gate["low"] / at >= 2:
-        return title, lead + w.say(
-            "headline.times", times=f"{10 * gate['low'] / at // 1 / 10:g}", **said
-        )
-    return title, lead + w.say("headline.conclusive" if fails else "headline.inconclusive", **said)
+        # By how many times even the milder end is above the limit, rounded down to a tenth.
+        times = f"{10 * gate['low'] / at // 1 / 10:g}"
+        return title, lead + w.say("headline.times", times=times, **said)
+    key = "headline.conclusive" if fails else "headline.inconclusive"
+    return title, lead + w.say(key, **said)
 
 
 def _no_citations(w: Formatter, gate: Row) -> str:
@@ -112,8 +121,10 @@ def _no_citations(w: Formatter, gate: Row) -> str:
 
 
 def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, str]:
+    """Return how many gates are undecided, and how many more questions would decide all that questions decide."""
     title = w.say("headline.undecided", n=len(gates), all=n)
-    if not (needed := [row for row in gates if not pd.isna(row["more_needed"])]):
+    needed = [row for row in gates if not pd.isna(row["more_needed"])]
+    if not needed:
         return title, w.say("headline.too_close")
     most = max(needed, key=lambda row: row["more_needed"])
     return title, w.say("headline.more", n=count(most["more_needed"]), asks=w.requirement(most))

@@ -40,9 +40,9 @@ def of_judge(w: Formatter, row: Row, gates: list[dict[Any, Any]]) -> Hero:
     verdict = verdict_of(w.whole.calibration, row["metric"])
     outcomes = {gate["outcome"] for gate in gates}
     facts = _Facts(
-        "" if verdict is None else verdict["verdict"],
-        bool(outcomes - {"pass"}),
-        outcomes == {"pass"},
+        verdict="" if verdict is None else verdict["verdict"],
+        is_open=bool(outcomes - {"pass"}),
+        is_gated=outcomes == {"pass"},
     )
     state = first_state(STATES, facts)
     words: dict[str, Any] = {

@@ -78,14 +78,15 @@ def of_log(w: Formatter) -> Hero:
     log = w.whole.log
     measures = {row["measure"]: row for row in records(log.changes)}
     moved = [row for row in measures.values() if row["outcome"] in ("rose", "fell")]
+    # Shares and seconds have no common unit: what counts is the change in widths of its own interval.
     moved.sort(key=lambda row: -abs(row["difference"]) / (row["high"] - row["low"]))
     worded = _worded(w)
     facts = _Facts(
-        measures,
-        moved[0] if moved else None,
-        _unsupported(log.changes),
-        worded,
-        any(row["outcome"] != "all" for row in measures.values()),
+        measures=measures,
+        changed=moved[0] if moved else None,
+        unsupported=_unsupported(log.changes),
+        worded=worded,
+        is_compared=any(row["outcome"] != "all" for row in measures.values()),
     )
     state = first_state(STATES, facts)
     failed = measures.get("failed", {"now_k": 0, "now_n": 0, "most_k": 0, "most_day": pd.NaT})
@@ -124,8 +125,10 @@ def _unsupported(table: pd.DataFrame) -> tuple[int, int, float]:
         return 0, 0, math.nan
     k = int(rows[["before_k", "now_k"]].to_numpy().sum())
     n = int(rows[["before_n", "now_n"]].to_numpy().sum())
+    if not n:
+        return k, n, math.nan
     values = [1.0] * k + [0.0] * (n - k)
-    return k, n, stats.clustered_mean(values, ends=(0.0, 1.0)).low if n else math.nan
+    return k, n, stats.clustered_mean(values, ends=(0.0, 1.0)).low
 
 
 def _changed(w: Formatter, facts: _Facts) -> str:
@@ -144,23 +147,22 @@ def difference_words(w: Formatter, row: Row) -> tuple[str, str]:
         return "", ""
     share = row["measure"] != "latency"
     value, low, high = (signed(row[name], share) for name in ("difference", "low", "high"))
-    if share:
-        text = w.say("gates.points", n=value)
-    else:
-        text = w.say("daily.seconds", n=value)
-    return text, "" if pd.isna(row["low"]) else w.say("sheet.from_to", low=low, high=high)
+    text = w.say("gates.points" if share else "daily.seconds", n=value)
+    if pd.isna(row["low"]):
+        return text, ""
+    return text, w.say("sheet.from_to", low=low, high=high)
 
 
 def _rates(w: Formatter, measures: Mapping[str, Row]) -> str:
     """Return the shares of all requests: refused, and failed where a column speaks of it."""
-    out = []
+    shares = []
     for name in ("refused", "failed"):
         row = measures.get(name)
         if row is not None:
             n = row["before_n"] + row["now_n"]
             share = (row["before_k"] + row["now_k"]) / n if n else math.nan
-            out.append(w.say(f"hero.log_share_{name}", share=percent(share)))
-    return w.list(out)
+            shares.append(w.say(f"hero.log_share_{name}", share=percent(share)))
+    return w.list(shares)
 
 
 def day_words(day: Any) -> str:
@@ -176,6 +178,7 @@ def _next(w: Formatter, worded: int) -> Action | None:
         table = w.whole.log.patterns
         most = table[table["n"] == table["n"].max()]
         pattern = min(most["pattern"], key=len)
+        # A list of one text as YAML writes it, where an apostrophe is doubled.
         value = "patterns=['" + pattern.replace("'", "''") + "']"
         command = f"ragnb check {{source}} -p {_quoted(value)}"
         return action(w, "patterns", command, n=count(table["n"].max()))

@@ -19,17 +19,22 @@ def means_of_systems(w: Formatter) -> dict[str, dict[str, Row]]:
 
 def score_words(w: Formatter, rows: Mapping[str, Row]) -> str:
     """Write the overall score, else the share of answers that ended right."""
-    if (metric := headline_metric(rows)) is None:
-        return w.say("headline.no_score") + (parts_of_total(w, {}) if w.quality else "")
-    low, high = (f"{rows[metric][end]:g}" for end in ("range_low", "range_high"))
-    if (low, high) == ("0", "1"):
-        scale = ""
-    else:
-        scale = w.say("headline.scale", low=low, high=high)
+    metric = headline_metric(rows)
+    if metric is None:
+        # Without quality metrics there is no total that columns could have been left out of.
+        left_out = parts_of_total(w, {}) if w.quality else ""
+        return w.say("headline.no_score") + left_out
     row = rows[metric]
-    said = f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
-    said += worst_words(w, metric, row)
-    return said + (parts_of_total(w, rows) if metric == TOTAL else "")
+    low = f"{row['range_low']:g}"
+    high = f"{row['range_high']:g}"
+    scale = ""
+    if (low, high) != ("0", "1"):
+        scale = w.say("headline.scale", low=low, high=high)
+    text = f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
+    text += worst_words(w, metric, row)
+    if metric == TOTAL:
+        text += parts_of_total(w, rows)
+    return text
 
 
 def parts_of_total(w: Formatter, rows: Mapping[str, Row]) -> str:
@@ -37,15 +42,20 @@ def parts_of_total(w: Formatter, rows: Mapping[str, Row]) -> str:
     offered: Mapping[str, str] = w.whole.left_out
     if not offered:
         return ""
-    of = [name for name, row in rows.items() if row["role"] != "total" and row["weight"] > 0]
-    why = {code: w.say(f"headline.left_out_{code}") for code in set(offered.values())}
-    names = [w.say("headline.left_out_name", name=n, why=why[code]) for n, code in offered.items()]
-    if of:
-        of_which = w.say("headline.of", names=w.list(map(w.name, of), most=6))
-    else:
-        of_which = ""
-    return of_which + w.say("headline.left_out", names=w.list(names, most=6))
+    weighed = [name for name, row in rows.items() if row["role"] != "total" and row["weight"] > 0]
+    weighed_words = ""
+    if weighed:
+        weighed_words = w.say("headline.of", names=w.list(map(w.name, weighed), most=6))
+    left_out = []
+    for name, code in offered.items():
+        why = w.say(f"headline.left_out_{code}")
+        left_out.append(w.say("headline.left_out_name", name=name, why=why))
+    return weighed_words + w.say("headline.left_out", names=w.list(left_out, most=6))
 
 
 def headline_metric(rows: Mapping[str, Row]) -> str | None:
-    return next((m for m in (TOTAL, OUTCOME) if m in rows and not pd.isna(rows[m]["value"])), None)
+    """Return the metric that the headline states: the total, else the share of answers that ended right."""
+    for metric in (TOTAL, OUTCOME):
+        if metric in rows and not pd.isna(rows[metric]["value"]):
+            return metric
+    return None

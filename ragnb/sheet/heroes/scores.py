@@ -15,26 +15,22 @@ def of_scores(w: Formatter) -> Hero:
     if not any(map(w.known, w.quality)):
         return Hero("no_gates", "none", w.say("status.no_gates"), title, lead)
     found = standing(w)
-    files = [file["path"] for file in w.whole.inputs]
-    is_alone = len(files) == 1 and w.whole.scenario.path is None and found.judged
-    if is_alone:
-        write = action(w, "init", "ragnb init {source}")
-    else:
-        write = None
-    return Hero(
-        found.status, found.tone, w.say(f"status.standing_{found.status}"), title, lead, write
-    )
+    # A single file without a scenario whose means have thresholds: a scenario would make gates of them.
+    write_scenario = None
+    if len(w.whole.inputs) == 1 and w.whole.scenario.path is None and found.judged:
+        write_scenario = action(w, "init", "ragnb init {source}")
+    status = w.say(f"status.standing_{found.status}")
+    return Hero(found.status, found.tone, status, title, lead, write_scenario)
 
 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the rates, say where no gate decides."""
     if any(map(w.known, w.quality)):
         finding = standing(w).finding + w.say("headline.end")
+        lead = w.say("headline.no_gates")
         if w.shown is None:
-            return finding, w.say("headline.no_gates")
-        return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say(
-            "headline.shown", name=w.shown
-        )
+            return finding, lead
+        return f"{w.shown}: {finding}", lead + w.say("headline.shown", name=w.shown)
     names = w.list(
         f"{w.name(name)} {w.value(name, w.rows[name]['value'])}"
         for name in w.rates
@@ -42,5 +38,5 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
     )
     if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
-    said = w.say("headline.rates", n=count(w.answers), rates=names)
-    return said, w.say("headline.no_gates")
+    title = w.say("headline.rates", n=count(w.answers), rates=names)
+    return title, w.say("headline.no_gates")

@@ -47,10 +47,7 @@ def of_since(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
         return None  # somebody named how much worse is too much: that gate says it
     if state.tone != "bad" and (since.is_last_run or blocking):
         return None
-    if since.is_last_run:
-        against = "hero.against_last"
-    else:
-        against = "hero.against"
+    against = "hero.against_last" if since.is_last_run else "hero.against"
     words: dict[str, Any] = {
         "against": w.say(against, name=since.primary["baseline"]),
         "broke": count(since.n_of(True, False)),
@@ -101,17 +98,15 @@ def _next(w: Formatter) -> Action | None:
     scenario = w.whole.scenario
     source = source_of(w)
     baseline = scenario.baseline
-    if scenario.path is not None:
-        folder = scenario.path.parent
-    else:
-        folder = Path.cwd()
+    # `compare` takes one file a run, not --traces and --gold.
     if source is None or source.startswith("--") or baseline is None:
         return None
+    folder = Path.cwd() if scenario.path is None else scenario.path.parent
     path = Path(str(baseline))
-    if path.parent.resolve() == folder.resolve():
-        name = shown_name(path.name)
-    else:
-        name = None
+    # Names on a page are without their folders: the line runs only where both lie in one.
+    if path.parent.resolve() != folder.resolve():
+        return None
+    name = shown_name(path.name)
     if name is None or not path.exists():
         return None
     return Action(f"ragnb compare {source} {name} --gate", w.say("action.compare"))
