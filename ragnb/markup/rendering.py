@@ -57,11 +57,9 @@ def style(*, notebook: bool = False) -> Safe:
     >>> "--jp-" in style(notebook=True), "--jp-" in style()
     (True, False)
     """
-    parts = [
-        _text("page.css"),
-        _DARK[notebook] % _text("dark.css"),
-        *[_text("notebook.css")] * notebook,
-    ]
+    parts = [_text("page.css"), _DARK[notebook] % _text("dark.css")]
+    if notebook:
+        parts.append(_text("notebook.css"))
     return Safe("\n".join(parts))
 
 
@@ -103,17 +101,17 @@ def render_page(
     True
     """
     blocks = [block for section in sections for block in section.blocks]
+    # Only the list of questions has anything to do for a script.
+    script = ""
     if any(isinstance(block, Samples) for block in blocks):
         script = _text("page.js")
-    else:
-        script = ""
     # The charts of matplotlib have their colours in attributes, which no hash can name.
-    inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
-    allowed = "'unsafe-inline'" if inline else _digest(style())
-    policy = f"default-src 'none'; style-src {allowed}"
-    policy += "; base-uri 'none'; form-action 'none'" + (
-        f"; script-src {_digest(script)}" if script else ""
-    )
+    is_inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
+    styles = "'unsafe-inline'" if is_inline else _digest(style())
+    rules = ["default-src 'none'", f"style-src {styles}", "base-uri 'none'", "form-action 'none'"]
+    if script:
+        rules.append(f"script-src {_digest(script)}")
+    policy = "; ".join(rules)
     return render(
         "page.html",
         sections=sections,
@@ -149,7 +147,8 @@ def _text(name: str) -> str:
 
 def _digest(text: str) -> str:
     """Return what a content security policy names to allow this text and no other."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def draw(value: Any, lang: str = "en", *, width: int = 0) -> Safe:
@@ -161,12 +160,13 @@ def draw(value: Any, lang: str = "en", *, width: int = 0) -> Safe:
     >>> 'aria-label="0.812, 0.771–0.843"' in draw(Estimate("0.812", "0.771–0.843", 0.812, 0.771, 0.843))
     True
     """
-    macros = (
-        _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
-    )
+    template = _templates().get_template("macros.html")
+    macros = template.make_module({"say": texts.entry(lang, "page")})
     if width and isinstance(value, Estimate):
-        return Safe(macros.scale(value, width, 22, True))
-    return Safe(macros.block(value) if isinstance(value, get_args(Block)) else macros.cell(value))
+        return Safe(macros.scale(value, width, 22, True))  # 22 pixels high
+    if isinstance(value, get_args(Block)):
+        return Safe(macros.block(value))
+    return Safe(macros.cell(value))
 
 
 def render(template: str, **values: Any) -> Safe:
@@ -192,17 +192,24 @@ def _templates(markdown: bool = False) -> Any:
             return value
         return Markup(cell(value))
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=as_markdown if markdown else as_html,
     )
-    made.filters |= {"kind": lambda value: type(value).__name__, "cell": as_markdown, "read": read}
-    made.filters |= {"width": text_width, "json": _json, "lines": one_line, "anchor": anchor}
-    made.globals |= {"TONES": TONES}
-    return made
+    environment.filters |= {
+        "kind": lambda value: type(value).__name__,  # a template tells blocks apart by their class
+        "cell": as_markdown,
+        "read": read,
+        "width": text_width,
+        "json": _json,
+        "lines": one_line,
+        "anchor": anchor,
+    }
+    environment.globals |= {"TONES": TONES}
+    return environment
 
 
 def anchor(text: object) -> str:
@@ -212,8 +219,8 @@ def anchor(text: object) -> str:
 
 def _json(value: Any) -> Safe:
     """Write data that a script of the page reads; no text can close the element that it stands in."""
-    held = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Safe(_NOT_IN_SCRIPT.sub(lambda char: f"\\u{ord(char[0]):04x}", held))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Safe(_NOT_IN_SCRIPT.sub(lambda char: f"\\u{ord(char[0]):04x}", text))
 
 
 def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> str:
@@ -229,11 +236,8 @@ def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> s
     a \\| b
     <BLANKLINE>
     """
-    text = (
-        _templates(markdown=True)
-        .get_template("page.md")
-        .render(sections=list(sections), title=title)
-    )
+    template = _templates(markdown=True).get_template("page.md")
+    text = template.render(sections=list(sections), title=title)
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
 
 
@@ -245,9 +249,14 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
         case blocks.Small(text) | blocks.Code(text):
             return write(text)
         case blocks.Link(text, target):
-            return write(text) if target.startswith("#") else f"[{write(text)}](<{target}>)"
+            # A place on the page is none in Markdown.
+            if target.startswith("#"):
+                return write(text)
+            return f"[{write(text)}](<{target}>)"
         case blocks.Estimate():
-            return value.written + (f" ({value.interval})" if value.interval else "")
+            if value.interval:
+                return f"{value.written} ({value.interval})"
+            return value.written
         case blocks.Marked(parts):
             return write("".join(text for text, _ in parts))
         case blocks.Bars():
@@ -265,13 +274,14 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
 
 def read(table: blocks.Table) -> tuple[list[str], list[list[Any]]]:
     """Return the heads and rows of a table without the columns that are only drawn."""
-    drawn = [
-        k
-        for k in range(len(table.heads))
-        if any(isinstance(row[k], blocks.Estimate) for row in table.rows)
-    ]
-    kept = [k for k in range(len(table.heads)) if k not in drawn]
-    return [table.heads[k] for k in kept], [[row[k] for k in kept] for row in table.rows]
+    kept = []
+    for place in range(len(table.heads)):
+        is_drawn = any(isinstance(row[place], blocks.Estimate) for row in table.rows)
+        if not is_drawn:
+            kept.append(place)
+    heads = [table.heads[place] for place in kept]
+    rows = [[row[place] for place in kept] for row in table.rows]
+    return heads, rows
 
 
 # The colour of text and axes where "currentColor" cannot be said.
@@ -341,10 +351,10 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
 
     there = ~np.isnan(points).any(axis=1)
     size = len(there)
-    if there.all():
-        if size:
-            return [(list(range(size)), True)]
+    if not size:
         return []
+    if there.all():
+        return [(list(range(size)), True)]
     # The order begins with a gap, and so does each of its parts.
     order = np.roll(np.arange(size), -int(np.argmin(there)))
     parts = np.split(order, np.flatnonzero(~there[order]))
@@ -358,17 +368,16 @@ def axis_names(axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], lang:
     names = []
     for place, (metric, (low, high), lower) in enumerate(axes):
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
-        if len(gaps) == len(systems):
-            whose = ""
-        else:
-            whose = ": " + ", ".join(gaps)
         words = [one_line(metric, 40)]
         if lower:
             words.append("↓")
         if mixed:
-            words += [f"({low:g}–{high:g})"]
-        if gaps:
-            words += [f"({missing}{one_line(whose, 40)})" if whose else f"({missing})"]
+            words.append(f"({low:g}–{high:g})")
+        if gaps and len(gaps) == len(systems):  # of all systems: no one needs to be named
+            words.append(f"({missing})")
+        elif gaps:
+            whose = ": " + ", ".join(gaps)
+            words.append(f"({missing}{one_line(whose, 40)})")
         names.append(" ".join(words))
     return names
 
@@ -428,12 +437,12 @@ def radar_svg(
     top = radius + 24.0
     outlines = []
     for values in systems.values():
+        # y grows downwards in SVG.
         points = radar_points(values, axes) * [1, -1] * radius + [middle, top]
         outlines.append([(points[run].tolist(), closed) for run, closed in radar_runs(points)])
     keys = [one_line(system, 40) for system in systems]
-    styles = zip(
-        SYSTEM_COLOURS, (" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES), strict=True
-    )
+    dash_patterns = [" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES]
+    styles = zip(SYSTEM_COLOURS, dash_patterns, strict=True)
     return render(
         "radar.svg",
         label=one_line(label),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -38,17 +38,24 @@ def history(out: Path) -> list[Run]:
         The outcome is the worst of the gates: ``fail, undecided, no_data, pass``; ``no_gates`` without
         any, and ``stopped`` where a run left no results.
     """
-    found = [(name, path) for path in out.glob("*/*") if (name := _NAME.fullmatch(path.name))]
+    folders = []
+    for path in out.glob("*/*"):
+        name = _NAME.fullmatch(path.name)
+        if name:
+            # Two runs within a second are told by a number behind the second one's name.
+            folders.append((name[1], int(name[2] or 1), path))
     runs: list[Run] = []
-    scored: dict[Path, Run] = {}
-    for name, folder in sorted(found, key=lambda one: (one[0][1], int(one[0][2] or 1), one[1])):
+    scored: dict[Path, Run] = {}  # the last run with a total, by the folder of its scenario
+    for stamp, _, folder in sorted(folders):
         before = scored.get(folder.parent, {})
-        at = f"{datetime.strptime(name[1], '%Y%m%dT%H%M%SZ'):%Y-%m-%d %H:%M} UTC"
-        run: Run = dict.fromkeys(_TOTAL) | {
-            "scenario": before.get("scenario", folder.parent.name),
-            "change": "",
-        }
-        run |= {"page": folder / "report.ipynb", "at": at, "outcome": "stopped", "verdict": ""}
+        run: Run = dict.fromkeys(_TOTAL)
+        run["scenario"] = before.get("scenario", folder.parent.name)
+        run["change"] = ""
+        run["page"] = folder / "report.ipynb"
+        run["at"] = f"{datetime.strptime(stamp, '%Y%m%dT%H%M%SZ'):%Y-%m-%d %H:%M} UTC"
+        run["outcome"] = "stopped"
+        run["verdict"] = ""
+        # A folder that is marked as failed has a suffix; one whose record cannot be read stays "stopped".
         with suppress(OSError, ValueError, KeyError, TypeError):
             if not folder.suffix:
                 run |= _read(folder)
@@ -64,21 +71,31 @@ def history(out: Path) -> list[Run]:
 def _read(folder: Path) -> Run:
     """Return what a run that finished says of itself; its outcome is the worst of the gates that decide."""
     record = json.loads((folder / "run.json").read_text("utf-8"))
-    run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {
-        "page": folder / "report.html"
-    }
+    # Of ratings alone the record says it; anything else has gates.
     if "outcome" not in record:
         gates = json.loads((folder / "gates.json").read_text("utf-8"))["gates"]
+        record["outcome"] = _worst_outcome(gates)
+    run = {key: record[key] for key in ("scenario", "verdict", "weights", "outcome")}
+    run["page"] = folder / "report.html"
+    for key in _TOTAL:
+        run[key] = record["overall"][key]
+    return run
+
+
+def _worst_outcome(gates: Iterable[Mapping[str, Any]]) -> str:
+    """Return the worst outcome of the gates that decide; ``no_gates`` where none does."""
+    deciding = []
+    for gate in gates:
         # Complete input and advisory thresholds decide nothing.
-        silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates]
-        asked = [
-            row for row, quiet in zip(gates, silent, strict=True) if row["blocks"] or not quiet
-        ]
-        said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
-        record["outcome"] = next(
-            (one for one in TONES if one in said), "no_data" if asked else "no_gates"
-        )
-    return run | {"outcome": record["outcome"]} | {key: record["overall"][key] for key in _TOTAL}
+        is_silent = gate["role"] == "completeness" or gate["reason"] == "advisory"
+        if gate["blocks"] or not is_silent:
+            deciding.append(gate)
+    if not deciding:
+        return "no_gates"
+    outcomes = {
+        gate["outcome"] for gate in deciding if gate["blocks"] or gate["outcome"] != "no_data"
+    }
+    return next((outcome for outcome in TONES if outcome in outcomes), "no_data")
 
 
 def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str = "en") -> Path:
@@ -100,6 +117,7 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     """
     say = texts.load(lang)
     runs = history(Path(out))
+    # `runs` begins with the newest: backwards, the newest of each scenario's folder is what stays.
     latest = list({run["page"].parent.parent: run for run in reversed(runs)}.values())
     counts = {key: sum(run["outcome"] == key for run in latest) for key in TONES}
     words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
@@ -133,34 +151,23 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
 
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
-    if run["change"].isidentifier():
-        change = say(f"index.{run['change']}")
-    else:
-        change = run["change"]
+    change = run["change"]
+    if change.isidentifier():  # "first" or "other_weights", not a number
+        change = say(f"index.{change}")
+    verdict: tuple[Cell, ...] = (Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     if sentence and run["verdict"]:
-        said = [Small(run["verdict"])]
-    else:
-        said = []
-    verdict = (Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
+        verdict = (*verdict, Small(run["verdict"]))
     score: Cell = ""
     if run["value"] is not None:
         value = markup.number(run["value"])
         ends = markup.ends(run["low"], run["high"])
-        text = f"{run['scenario']} {run['at']}: {value} {ends}"
+        score = (value, Small(ends))
         span = run["range"]
         if span:
-            drawn = [
-                Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)
-            ]
-        else:
-            drawn = []
-        score = (value, Small(ends), *drawn)
+            text = f"{run['scenario']} {run['at']}: {value} {ends}"
+            drawn = Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)
+            score = (*score, drawn)
+    # <scenario>/<run>/<page>, as seen from the folder where the index lies.
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return (
-        link,
-        run["at"],
-        verdict,
-        score,
-        "" if run["n"] is None else markup.count(run["n"]),
-        change,
-    )
+    n = "" if run["n"] is None else markup.count(run["n"])
+    return (link, run["at"], verdict, score, n, change)

@@ -130,10 +130,10 @@ def refuse_unknown(ran: Sequence[str]) -> None:
     """
     known = dict.fromkeys(name for cell in ran for name in _TYPED.findall(cell))
     injected = [cell for cell in ran if cell.startswith("# Parameters\n")]
-    for name in [
-        name for cell in injected[-1:] for name in _ASSIGNED.findall(cell) if name not in known
-    ]:
-        raise unknown("parameter", name, known)
+    for cell in injected[-1:]:
+        for name in _ASSIGNED.findall(cell):
+            if name not in known:
+                raise unknown("parameter", name, known)
 
 
 def _literal(path: Path) -> str:
@@ -165,10 +165,9 @@ def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
 
     # Sockets in a folder that only this user opens; their paths must be short, and Windows has none.
     with_sockets = os.name == "posix" and len(str(folder)) <= _LONGEST_SOCKET
+    where = {}
     if with_sockets:
         where = {"transport": "ipc", "ip": str(folder / "k")}
-    else:
-        where = {}
 
     class ThisPython(AsyncKernelManager):
         kernel_spec = KernelSpec(argv=[sys.executable], language="python")
@@ -179,11 +178,11 @@ def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
         async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
             """Let the process go on: the connection file is written."""
             provisioner: Any = self.provisioner
-            provisioner.process, provisioner.pid, provisioner.pgid = (
-                process,
-                process.pid,
-                process.pid,
-            )
+            provisioner.process = process
+            provisioner.pid = process.pid
+            provisioner.pgid = (
+                process.pid
+            )  # the process leads a session, and so a group, of its own
             waiting: Any = process.stdin
             waiting.write(b"\n")
             waiting.close()
@@ -205,17 +204,19 @@ def tidy(notebook: Any) -> list[str]:
     notebook.metadata["papermill"] = {
         "parameters": notebook.metadata.get("papermill", {}).get("parameters", {})
     }
-    lines: list[str] = []
+    warnings: list[str] = []
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
+        # papermill gives its own cell a random id.
         if "injected-parameters" in cell["metadata"].get("tags", []):
             cell["id"] = "injected-parameters"
-        for output in [
-            output for output in cell.get("outputs", []) if output.get("name") == "stderr"
-        ]:
-            lines += [
-                text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"
-            ]
+        for output in cell.get("outputs", []):
+            if output.get("name") != "stderr":
+                continue
+            for kind, text in _WARNING.findall(output["text"]):
+                if kind == "RagnbWarning":
+                    warnings.append(text)
+            # Without the path and the line of code, which differ from machine to machine.
             output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
-    return list(dict.fromkeys(lines))
+    return list(dict.fromkeys(warnings))

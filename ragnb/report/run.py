@@ -98,8 +98,9 @@ def report(
     folder = RunFolder.make(Path("reports" if out is None else out), settings)
     try:
         warned = _fill(folder, Path(scenario).absolute(), settings, plain, progress)
-    except BaseException as error:
-        if (message := _failure(error, folder.failed() / "report.ipynb")) is None:
+    except BaseException as error:  # Ctrl-C, too, leaves a folder that is marked as failed
+        message = _failure(error, folder.failed() / "report.ipynb")
+        if message is None:
             raise
     else:
         record = json.loads((folder.path / "run.json").read_text(encoding="utf-8"))
@@ -141,16 +142,23 @@ def reports(
         ``scenario, result, error``. A run that fails or is refused does not stop the others.
     """
     paths = [Path(scenario) for scenario in scenarios]
-    if (most := min(jobs or os.cpu_count() or 1, len(paths))) <= 1:
-        yield from (_made(path, out, overrides, len(paths) == 1) for path in paths)
+    n_processes = min(jobs or os.cpu_count() or 1, len(paths))
+    if n_processes <= 1:
+        is_alone = len(paths) == 1
+        for path in paths:
+            yield _made(path, out, overrides, progress=is_alone)
         return
-    with ProcessPoolExecutor(most, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(_made, path, out, overrides, False): path for path in paths}
         try:
             for done in as_completed(running):
-                failed = done.exception()
-                died = Made(running[done], error=f"the process of the run died ({failed})")
-                yield died if failed is not None else done.result()
+                # `_made` catches what a run raises; this is a process that ended, such as out of memory.
+                died = done.exception()
+                if died is None:
+                    yield done.result()
+                else:
+                    error = f"the process of the run died ({died})"
+                    yield Made(running[done], error=error)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -186,17 +194,19 @@ def _fill(
 ) -> list[str]:
     """Run the notebook in the folder and write the page; return the warnings."""
     here = folder.path
-    # Relative to the run's folder, so that the executed notebook runs again where it lies.
-    files = {
-        role: relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)
-    }
-    used = overrides | (files if settings.path is None else {})
-    if settings.baseline is None and (previous := folder.previous()) is not None:
-        used = used | {
-            "baseline": relative(previous, settings.path.parent if settings.path else here)
-        }
-    role = "ratings" if _of_ratings(settings) else "scenario"
-    parameters = {role: relative(source, here), "out": ".", "overrides": used}
+    # Paths are relative to the scenario's folder; without a scenario to the run's, so that the executed notebook
+    # runs again where it lies.
+    used = dict(overrides)
+    if settings.path is None:
+        for role in INPUTS:
+            if overrides.get(role):
+                used[role] = relative(getattr(settings, role), here)
+    previous = folder.previous() if settings.baseline is None else None
+    if previous is not None:
+        used["baseline"] = relative(previous, settings.path.parent if settings.path else here)
+    parameter = "ratings" if _of_ratings(settings) else "scenario"
+    parameters = {parameter: relative(source, here), "out": ".", "overrides": used}
+    # Keys of models are hidden from the kernel, which has no use for them.
     env = {name: "" for profile in settings.llm_profiles.values() for name in profile.variables}
     env[HOME] = str(Path.cwd())
     executed = execute(
@@ -207,11 +217,11 @@ def _fill(
 
     write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
-    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
-    command = shlex.join(
-        ["ragnb", "report", source.name, *(word for pair in pairs for word in ("-p", pair))]
-    )
-    write_whole(here / "run.json", json_text(record | {"command": command}))
+    # The notebook wrote the record as `Assessment.save` does; what was called is known only here.
+    words = ["ragnb", "report", source.name]
+    for key, value in overrides.items():
+        words += ["-p", f"{key}={json.dumps(value, ensure_ascii=False)}"]
+    write_whole(here / "run.json", json_text(record | {"command": shlex.join(words)}))
     return warned
 
 
@@ -234,14 +244,11 @@ def _failure(error: BaseException, left: Path) -> str | None:
     from papermill.exceptions import PapermillExecutionError
 
     if isinstance(error, PapermillExecutionError):
-        if error.ename == "RagnbError":
-            name = ""
-        else:
-            name = f"{error.ename}: "
+        # A refusal of ragnb is worded for the reader; of any other error its kind tells more than its text.
+        name = "" if error.ename == "RagnbError" else f"{error.ename}: "
         cells = json.loads(left.read_text(encoding="utf-8"))["cells"]
-        failed = next(
-            (str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?"
-        )
+        ids = [str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source]
+        failed = ids[0] if ids else "?"
         return (
             f"the report notebook failed in cell {failed!r} (In [{error.exec_count}]): "
             f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
@@ -253,4 +260,7 @@ def _failure(error: BaseException, left: Path) -> str | None:
 
 def _shown(path: Path) -> str:
     """Return a path as it is reached from the working directory where it lies below it."""
-    return str(path.relative_to(here) if path.is_relative_to(here := Path.cwd()) else path)
+    here = Path.cwd()
+    if path.is_relative_to(here):
+        return str(path.relative_to(here))
+    return str(path)

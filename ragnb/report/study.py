@@ -130,20 +130,18 @@ def study(
         )
     span = None if scale is None else _two_numbers(scale)
     inputs.read_rated(scenario, judge=judge, human=human, scale=span, missing=missing)
-    named = [judge] if isinstance(judge, str) else judge or ()
-    return Study(
-        scenario,
-        calibrated(scenario, inputs.ratings, judge=named, scale=span, **asked),
-        inputs.files,
-    )
+    judges = [judge] if isinstance(judge, str) else judge or ()
+    card = calibrated(scenario, inputs.ratings, judge=judges, scale=span, **asked)
+    return Study(scenario, card, inputs.files)
 
 
 def _two_numbers(scale: Any) -> tuple[float, float]:
+    """Return the ends of a scale, also of one as text: ``1 10``, ``1,10`` or ``[1, 10]``."""
+    ends = scale
     try:
-        low, high = map(
-            float,
-            scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale,
-        )
+        if isinstance(scale, str):
+            ends = scale.strip("[]()").replace(",", " ").split()
+        low, high = map(float, ends)
     except (TypeError, ValueError):
         raise RagnbError(
             f"scale={scale!r} is not two numbers; write the lowest and highest: '1 10'"
@@ -155,16 +153,23 @@ def card_page(card: Any, *, title: str = "") -> str:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
     from ragnb import plots
 
-    say, (verdict, *numbers) = texts.load(card.lang), card.sections()
+    say = texts.load(card.lang)
+    verdict, *numbers = card.sections()
     rows = card.verdicts.to_dict("records")
     charts = []
     for place, row in enumerate(rows, 1):
-        name = row_name(row) if len(rows) > 1 else say("sheet.charts")
-        why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
-        one = card.only(judge=row["judge"], dimension=row["dimension"])
-        some = [chart for chart, frame in _CHARTS.items() if not getattr(one, frame).empty]
-        drawn = [Picture(plots.svg(getattr(plots, k)(one)), say(f"report.{k}")) for k in some]
-        charts.append(Section(f"part-{place}", name, name, blocks=(*why, *drawn), lang=card.lang))
+        name = say("sheet.charts")
+        blocks = list[Block]()
+        # Of a single judge and dimension the verdict above has its name and its reasons.
+        if len(rows) > 1:
+            name = row_name(row)
+            blocks.append(Text(tuple(row["reasons"]), "list"))
+        of_row = card.only(judge=row["judge"], dimension=row["dimension"])
+        for chart, frame in _CHARTS.items():
+            if not getattr(of_row, frame).empty:
+                drawn = plots.svg(getattr(plots, chart)(of_row))
+                blocks.append(Picture(drawn, say(f"report.{chart}")))
+        charts.append(Section(f"part-{place}", name, name, blocks=tuple(blocks), lang=card.lang))
     return render_page(
         [verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang
     )

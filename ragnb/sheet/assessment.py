@@ -40,6 +40,20 @@ if TYPE_CHECKING:
     from ragnb.weights import Noise
 
 
+# The frames that have a column ``system`` where there are several.
+_BY_SYSTEM = (
+    "means",
+    "spread",
+    "diagnoses",
+    "modes",
+    "operations",
+    "outcomes",
+    "label_counts",
+    "slices",
+    "turns",
+    "retrieval",
+    "retrieval_by_step",
+)
 # Not in the output of a notebook cell.
 _FOLDED = ("judge", "questions", "run", "glossary")
 
@@ -191,12 +205,11 @@ class Assessment:
 
         Made when they are first asked for: of a million documents they are millions of rows.
         """
-        table: pd.DataFrame | None = stacked(
-            {
-                name: means.table() if means.names else None
-                for name, means in self.of_documents.items()
-            }
-        )
+        tables = {
+            name: means.table() if means.names else None
+            for name, means in self.of_documents.items()
+        }
+        table: pd.DataFrame | None = stacked(tables)
         return table
 
     @property
@@ -219,13 +232,17 @@ class Assessment:
         """The system that a page shows in detail: `only`, the candidate, what gates block most, or the best."""
         if self.systems is None or self.only is not None:
             return self.only
-        blocks = self.gates.groupby("system")["blocks"].sum()
-        totals = self.systems["metric"] == TOTAL
-        order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
-        worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
+        # The ladder is of the best system; it is there only where nobody named a candidate.
         if self.ladder is not None and not self.gates["blocks"].any():
             return str(self.ladder["candidate"].iloc[0])
-        return self.scenario.candidate or str(worst)
+        if self.scenario.candidate:
+            return self.scenario.candidate
+        n_blocking = self.gates.groupby("system")["blocks"].sum()
+        totals = self.systems[self.systems["metric"] == TOTAL]
+        # Negative, so that most blocking gates come first, and of as many the lowest score.
+        order = totals.assign(blocks=-totals["system"].map(n_blocking).fillna(0))
+        worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
+        return str(worst)
 
     def of_system(self, name: str) -> Assessment:
         """Return the same run with the frames of one system alone, which its pages show in detail.
@@ -242,30 +259,17 @@ class Assessment:
         >>> assess(scores).of_system("b").means["value"].tolist()
         [0.8, 0.8]
         """
+        names = []
         if self.systems is not None and self.only is None:
             names = self.systems["system"].unique().tolist()
-        else:
-            names = []
         if name not in names:
             raise unknown("system", name, names)
         frames: dict[str, Any] = {}
-        for name_of_frame in (
-            "means",
-            "spread",
-            "diagnoses",
-            "modes",
-            "operations",
-            "outcomes",
-            "label_counts",
-            "slices",
-            "turns",
-            "retrieval",
-            "retrieval_by_step",
-        ):
-            if (frame := getattr(self, name_of_frame)) is not None:
-                frames[name_of_frame] = (
-                    frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
-                )
+        for key in _BY_SYSTEM:
+            frame = getattr(self, key)
+            if frame is not None:
+                of_one = frame[frame["system"] == name]
+                frames[key] = of_one.drop(columns="system").reset_index(drop=True)
         if name in self.of_documents:
             frames["of_documents"] = {None: self.of_documents[name]}
         return replace(self, **frames, only=name)
@@ -299,8 +303,8 @@ class Assessment:
             if key not in SECTIONS:
                 raise unknown("section", key, SECTIONS)
         writer = Formatter(self)
-        made = (SECTIONS[key](writer) for key in keys or order_of(writer))
-        return [section for section in made if section is not None]
+        every = [SECTIONS[key](writer) for key in keys or order_of(writer)]
+        return [section for section in every if section is not None]
 
     def section(self, key: str) -> Section | None:
         """Return one section, which shows itself in a notebook and prints as Markdown; None where it is empty.
@@ -318,23 +322,27 @@ class Assessment:
     def title(self) -> str:
         """What the run is called."""
         scenario = self.scenario
-        named = scenario.title or (scenario.name if "name" in scenario.model_fields_set else None)
-        return named or load(scenario.lang)("sheet.title")
+        if scenario.title:
+            return scenario.title
+        # A scenario always has a name; one that nobody gave says nothing to a reader.
+        if "name" in scenario.model_fields_set and scenario.name:
+            return scenario.name
+        return load(scenario.lang)("sheet.title")
 
     def _repr_html_(self) -> str:
-        order = order_of(Formatter(self))
-        return render_fragment(self.sections(*(key for key in order if key not in _FOLDED)))
+        shown = [key for key in order_of(Formatter(self)) if key not in _FOLDED]
+        return render_fragment(self.sections(*shown))
 
     def to_html(self) -> str:
         """Return the whole page, which opens from a file and asks no host."""
-        say = load(self.scenario.lang)
         lang = self.scenario.lang
-        docs = len({name for means in self.of_documents.values() for name in means.names})
+        say = load(lang)
+        n_docs = len({name for means in self.of_documents.values() for name in means.names})
         # Each system answers each question.
         key = "sheet.questions" if self.systems is None else "sheet.answers"
         facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
-        if docs:
-            facts += [counted(say, "sheet.documents", count(docs))]
+        if n_docs:
+            facts.append(counted(say, "sheet.documents", count(n_docs)))
         return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
 
     def to_markdown(self) -> str:
@@ -392,15 +400,11 @@ class Assessment:
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
         ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
         """
-        if self.calibration is None:
-            judge = None
-        else:
-            judge = self.calibration.verdict
         result = {
             "blocked": self.blocked,
             "verdict": self.verdict,
             "overall": _overall(self),
-            "judge": judge,
+            "judge": None if self.calibration is None else self.calibration.verdict,
         }
         snapshot = self.scenario.snapshot_text(relative_to=Path(folder))
         result["settings_sha256"] = sha256(snapshot.encode("utf-8")).hexdigest()
@@ -442,13 +446,22 @@ def run_record(
 
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
-    """The weighted score as JSON holds it: what is not there is null."""
+    """Return the weighted score as JSON holds it: what is not there is null."""
     row = Formatter(sheet).rows[TOTAL]
-    names = ("value", "low", "high", "range_low", "range_high")
-    *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
-    counts = {name: int(row[name]) for name in ("n", "n_clusters")}
-    return (
-        dict(zip(names, found, strict=False))
-        | counts
-        | {"range": None if None in (low, high) else [low, high]}
-    )
+    low = _finite(row["range_low"])
+    high = _finite(row["range_high"])
+    return {
+        "value": _finite(row["value"]),
+        "low": _finite(row["low"]),
+        "high": _finite(row["high"]),
+        "n": int(row["n"]),
+        "n_clusters": int(row["n_clusters"]),
+        "range": None if None in (low, high) else [low, high],
+    }
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that JSON can hold; None for one that is missing or infinite."""
+    if math.isfinite(value):
+        return float(value)
+    return None

@@ -26,7 +26,10 @@ OPERATION_COLUMNS = (
     "n",
     *(f"{name}{end}" for name in STATISTICS for end in ("", "_low", "_high")),
 )
-_FAILED, _NOT_APPLICABLE = 1, 2  # codes of a status
+# Codes of a status, as `Batch.status` gives them.
+_FAILED = 1
+_NOT_APPLICABLE = 2
+# What a column ``ok`` holds of an answer that failed, as text in lower case: 0.0 is a 0 beside a gap.
 _NO = ("false", "0", "0.0")
 
 
@@ -51,7 +54,7 @@ class Measured(NamedTuple):
         values = self.values[name]
         ends = (0.0, 1.0) if name == ERRORS else (0.0, np.inf)
         estimate = stats.clustered_mean(values, self.clusters, ends=ends, level=level)
-        # No answer takes less than nothing.
+        # A symmetric interval may reach below 0, and no answer takes less than nothing.
         if estimate.low < 0 <= values.min():
             return replace(estimate, low=0.0)
         return estimate
@@ -102,11 +105,12 @@ def measured_reduction(
             table[ERRORS] = failed
         docs = batch.labels(doc, compose=True)
         if cluster is None:
-            found = question_clusters(batch, docs, questions)
+            clusters = question_clusters(batch, docs, questions)
         else:
-            found = batch.labels(cluster)
-        labels = pd.Categorical.from_codes(found.codes, pd.Index(found.names, dtype=object))
+            clusters = batch.labels(cluster)
         lost = {f"{name}__lost": _is_lost(batch.frame, name, table[name]) for name in names}
+        # Clusters go by name, as each batch numbers its own; their column is called "", as no measure is.
+        labels = pd.Categorical.from_codes(clusters.codes, pd.Index(clusters.names, dtype=object))
         return pd.DataFrame({**table, **lost, "": labels})
 
     def merge(parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -117,7 +121,10 @@ def measured_reduction(
 
     def finish(table: pd.DataFrame) -> Measured:
         codes = stats.lone_apart(np.array(table[""].cat.codes, dtype=np.intp))
-        values = table[[*names, *([ERRORS] if ERRORS in table and ERRORS not in names else [])]]
+        measures = list(names)
+        if ERRORS in table and ERRORS not in names:
+            measures.append(ERRORS)
+        values = table[measures]
         lost = pd.DataFrame({name: table[f"{name}__lost"] for name in names})
         return Measured(values, lost, codes)
 
@@ -126,6 +133,7 @@ def measured_reduction(
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> npt.NDArray[np.float64]:
+    """Return a column as finite numbers, nan for anything else."""
     numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
@@ -147,10 +155,13 @@ def _failed(batch: Batch, quality: list[Metric]) -> npt.NDArray[np.float64] | No
         return np.asarray(words.isin(_NO), dtype=float)
     if not any(f"{metric.name}__status" in batch.frame for metric in quality):
         return None
-    codes = np.stack([batch.status(metric) for metric in quality])
+    codes = np.stack(
+        [batch.status(metric) for metric in quality]
+    )  # a row a metric, a column an answer
     applies = codes != _NOT_APPLICABLE
-    failed = ((codes == _FAILED) | ~applies).all(axis=0) & applies.any(axis=0)
-    return np.asarray(failed, dtype=float)
+    all_failed = ((codes == _FAILED) | ~applies).all(axis=0)
+    # An answer to which no metric applies did not fail.
+    return np.asarray(all_failed & applies.any(axis=0), dtype=float)
 
 
 def measure_operations(
@@ -213,14 +224,16 @@ def means_on_spark(frame: Any, names: list[str]) -> pd.DataFrame | None:
     """
     if not names or not on_spark(frame):
         return None
-    asked = []
+    # Columns of the answer are told by position: the name of a measure may be anything.
+    expressions = []
     for position, name in enumerate(names):
         number = nw.col(name).cast(nw.Float64)
         value = nw.when(~number.is_nan()).then(number)
-        asked += [value.count().alias(f"n{position}"), value.mean().alias(f"mean{position}")]
-    found = collected(opened(frame).select(*asked)).to_pandas().iloc[0]
+        expressions.append(value.count().alias(f"n{position}"))
+        expressions.append(value.mean().alias(f"mean{position}"))
+    row = collected(opened(frame).select(*expressions)).to_pandas().iloc[0]
     return operation_frame(
-        {"metric": name, "n": found[f"n{position}"], "mean": found[f"mean{position}"]}
+        {"metric": name, "n": row[f"n{position}"], "mean": row[f"mean{position}"]}
         for position, name in enumerate(names)
     )
 
@@ -251,16 +264,16 @@ def rows_for_gates(
         if column not in found.values:
             continue
         if q is None:
-            one = found.mean(column, level)
+            estimate = found.mean(column, level)
         else:
-            one = found.quantile(column, q, level)
+            estimate = found.quantile(column, q, level)
         rows.append(
             {
                 "metric": name,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "n": one.n,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
                 "level": level,
                 "range_low": 0.0,
                 "range_high": 1.0 if column == ERRORS else np.inf,
@@ -300,22 +313,25 @@ def with_questions_needed(
 def _more_needed(found: Measured, row: Mapping[Any, Any], level: float) -> int | None:
     """Return how many more questions decide, documents in proportion; None where that is too many."""
     metric = row["metric"]
+    at = row["threshold"]
     q, column = quantile_of(metric) or (None, metric)
     values = found.values[column]
-    if q is None:
+    if q is None:  # errors, which are a share already
         within = values.to_numpy(float)
-        target = float(row["threshold"])
+        target = float(at)
     else:
-        below = row["op"] == "<="
-        within = np.where(below, values <= row["threshold"], values >= row["threshold"]).astype(
-            float
-        )
+        is_upper_limit = row["op"] == "<="
+        is_within = values <= at if is_upper_limit else values >= at
+        within = is_within.to_numpy().astype(float)
+        # A lost value counts as one beyond the limit; one that does not apply counts as none.
         within[(values.isna() & ~found.lost[column]).to_numpy()] = np.nan
-        target = q if below else 1 - q
+        target = q if is_upper_limit else 1 - q
     share = stats.clustered_mean(within, found.clusters, ends=(0.0, 1.0), level=level)
     if share.n_clusters < 2 or share.value == target:
         return None
     if share.value in (0.0, 1.0):
+        # All alike have no standard error. With the true share at the limit, n independent answers are all alike
+        # with the probability nearest ** n, which must come down to one tail; those at hand are worth `alike`.
         alike = float(stats.size_if_alike(share.df + 1, share.n_eff))
         nearest = target if share.value == 1.0 else 1 - target
         times = np.log((1 - level) / 2) / np.log(nearest) / alike

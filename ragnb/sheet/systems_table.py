@@ -137,7 +137,7 @@ def metric_by_system(w: Formatter) -> Table | None:
 
     rows = []
     for metric in names:
-        cells = [head(metric), *(cell(metric, system) for system in order)]
+        cells: list[Any] = [head(metric), *(cell(metric, system) for system in order)]
         if rungs:
             cells.append(leads(metric))
         rows.append(tuple(cells))

@@ -134,7 +134,7 @@ def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[An
         causes = finding["causes"]
         actions = finding["actions"]
         samples = finding["worst"]
-    lines = []
+    lines = list[Any]()
     for action in actions:
         if action["setting"]:
             lines.append((action["text"], Code(action["setting"])))
