@@ -17,12 +17,13 @@ from ragnb.markup import Safe, element, join, rendering
 from ragnb.markup.rendering import LANGUAGES, render
 from ragnb.texts.errors import translated
 
+# For class names that no other editor on the page has.
 numbers = itertools.count(1)
-# The style of a widget whose description stands in the column of names.
 _FILES = {
     kind: files(__package__).joinpath(f"widgets.{kind}").read_text("utf-8")
     for kind in ("css", "js")
 }
+# The style of a widget whose description is in the column of names.
 NAMED = {"description_width": "170px"}
 
 
@@ -38,14 +39,20 @@ def button(
 ) -> Any:
     """Return a button as wide as its words, the text of a key and its hint."""
     hint = say(f"{key}_hint", name=name)
-    made = make("Button", description=say(key), tooltip=hint, layout={"width": "auto"}, **more)
-    made.on_click(lambda _: action())
-    return made
+    widget = make("Button", description=say(key), tooltip=hint, layout={"width": "auto"}, **more)
+    widget.on_click(lambda _: action())
+    return widget
 
 
 def hear(owner: Any, widget: Any, act: Callable[[Any], object]) -> None:
     """Call `act` with the value of a widget when a person changes it, not its owner, who is busy then."""
-    widget.observe(lambda change: None if owner.busy else act(change["new"]), "value")
+
+    def changed(change: Any) -> None:
+        # ipywidgets reports a value that the kernel sets like one that a person enters.
+        if not owner.busy:
+            act(change["new"])
+
+    widget.observe(changed, "value")
 
 
 def field(say: Callable[..., str], key: str, kind: str = "Text", **more: Any) -> Any:
@@ -71,17 +78,25 @@ class Html:
     def __init__(self, lang: str, html: Safe | None = None, *, live: bool = False) -> None:
         self.lang = LANGUAGES[lang]
         self.widget = make("HTML", layout={"display": "none", "width": "auto"})
+        # widgets.js gives the live ones aria-live, as ipywidgets has no trait for it.
         self.widget.add_class("rg-live" if live else "rg-html")
         self.show(html or Safe(""))
 
     def show(self, html: Safe) -> None:
         """Show HTML of ours."""
-        self.widget.value = element("div", html, class_="ragnb", lang=self.lang) if html else ""
-        self.widget.layout.display = "block" if html else "none"
+        if html:
+            self.widget.value = element("div", html, class_="ragnb", lang=self.lang)
+            self.widget.layout.display = "block"
+        else:
+            self.widget.value = ""
+            self.widget.layout.display = "none"
 
     def warn(self, text: str, class_: str = "rg-said rg-bad", **more: str) -> None:
         """Show what is wrong, or nothing."""
-        self.show(element("p", text, class_=class_, **more) if text else Safe(""))
+        if text:
+            self.show(element("p", text, class_=class_, **more))
+        else:
+            self.show(Safe(""))
 
 
 def held(values: Sequence[object]) -> Safe:
@@ -102,9 +117,13 @@ class Twin:
 
     def _box(self, gone: str, *children: Any) -> Any:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
-        self._name, lang = f"rg-twin-{next(numbers)}", self.model.lang
-        own = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
-        style = Html(lang, join([element("style", rendering.style(notebook=True)), own]))
+        lang = self.model.lang
+        self._name = f"rg-twin-{next(numbers)}"
+        # The second is a part of the widget and absent where that is not rendered: there the twin is seen.
+        sheet = element("style", rendering.style(notebook=True))
+        sheet_of_twin = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
+        style = Html(lang, join([sheet, sheet_of_twin]))
+        # widgets.css hides it until the kernel is gone, or widgets.js sees that it does not take what is entered.
         alert = Html(lang)
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
@@ -118,13 +137,10 @@ class Twin:
         from IPython import display
 
         publish: Any = display.publish_display_data
+        # Asking for the view also gives `_name` its value.
         publish({**self.view._repr_mimebundle_(), "text/plain": repr(self)})
-        publish(
-            {
-                "text/html": element("div", Safe(self._repr_html_()), class_=self._name),
-                "text/plain": "",
-            }
-        )
+        twin = element("div", Safe(self._repr_html_()), class_=self._name)
+        publish({"text/html": twin, "text/plain": ""})
         publish({"application/javascript": _FILES["js"], "text/plain": ""})
 
 
@@ -155,28 +171,32 @@ class Items:
         self.say = texts.load(lang)
         self.done = dict[Any, Any]()
         self.comments = dict[Any, str]()
-        self.at = -1
+        self.at = -1  # before the first; `skip` turns to it
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; what is none leaves a sentence in `problem`."""
-        if (key := unicodedata.normalize("NFKC", entry).strip().casefold()) in self.keys:
+        key = unicodedata.normalize("NFKC", entry).strip().casefold()
+        if key in self.keys:
             self.enter(self.keys[key])
         elif key:
             self.problem = self.say(f"{self.kind}.not_a_key", entry=key[:20], keys=self.shown_keys)
 
     def note(self, comment: str) -> None:
         """Keep a comment on the item; it is saved with what is done of it, at once where that is complete."""
-        if self.item:
-            self.comment = self.comments[self.item.key] = comment.strip()
-            if self.item.key in self.done:
-                self._save(self.item, self.done[self.item.key])
+        if not self.item:
+            return
+        key = self.item.key
+        self.comment = comment.strip()
+        self.comments[key] = self.comment
+        if key in self.done:
+            self._save(self.item, self.done[key])
 
     def skip(self) -> None:
         """Turn to the next item that is not done; after the last one the skipped come again."""
-        places = [*range(self.at + 1, len(self.items)), *range(len(self.items))]
-        self._turn_to(
-            next((i for i in places if self.items[i].key not in self.done), len(self.items))
-        )
+        n = len(self.items)
+        following = [*range(self.at + 1, n), *range(n)]
+        still_open = [place for place in following if self.items[place].key not in self.done]
+        self._turn_to(still_open[0] if still_open else n)
 
     def back(self) -> None:
         """Turn to the item before, where what was entered can be changed."""
@@ -185,8 +205,11 @@ class Items:
     def _turn_to(self, at: int) -> None:
         self.at = at
         self.problem = ""
-        self.item: Any = self.items[at] if at < len(self.items) else None  # None when all is done
-        self.comment = self.comments.get(self.item.key, "") if self.item else ""
+        self.item: Any = None  # when all is done
+        self.comment = ""
+        if at < len(self.items):
+            self.item = self.items[at]
+            self.comment = self.comments.get(self.item.key, "")
 
 
 class Sheet(Twin):
@@ -218,9 +241,8 @@ class Sheet(Twin):
         done = len(self.model.done)
         n = len(self.model.items)
         lines = [self.model.say(f"{self._kind}.progress", done=done, n=n), *more]
-        return join(
-            [element("h3", self._title), *(element("p", line, class_="rg-note") for line in lines)]
-        )
+        notes = [element("p", line, class_="rg-note") for line in lines]
+        return join([element("h3", self._title), *notes])
 
     def _static(self) -> Safe:
         return self._head(self.model.say(f"{self._kind}.static"))
@@ -236,19 +258,17 @@ class Sheet(Twin):
         self._held = Html(lang)
         self._wrong = Html(lang, live=True)
         self.busy = False
-        self._seen = ""
-        self._cleared = ""
-        self._keys = (
-            field(lambda _: "", "", placeholder=model.shown_keys)
-            .add_class("rg-row")
-            .add_class("rg-keys")
-        )
+        self._seen = ""  # what of the field of keys was taken
+        self._cleared = ""  # what was taken of it before it was emptied for another item
+        self._keys = field(lambda _: "", "", placeholder=model.shown_keys)
+        self._keys.add_class("rg-row").add_class("rg-keys")
         hear(self, self._keys, self._press)
         hint = say(f"{self._kind}.comment_hint")
         self._comment = field(
             say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2
         )
-        hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
+        self._comment.add_class("rg-row")
+        hear(self, self._comment, partial(self._do, model.note))
         tools = [
             button(say, "rating.back", partial(self._do, model.back)),
             button(say, "rating.skip", partial(self._do, model.skip)),
@@ -270,15 +290,22 @@ class Sheet(Twin):
 
     def _press(self, entry: str) -> None:
         # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
-        seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
+        seen = self._seen
+        if not seen and entry.startswith(self._cleared):
+            # The browser had not emptied the field yet when this key was pressed.
+            seen = self._cleared
         self._seen = entry
-        self._do(
-            lambda: list(
-                map(self.model.press, entry[len(seen) :] if entry.startswith(seen) else "")
-            )
-        )
+        # Where something was deleted or replaced in the field, no key is new.
+        new_keys = entry[len(seen) :] if entry.startswith(seen) else ""
+
+        def press_each() -> None:
+            for key in new_keys:
+                self.model.press(key)
+
+        self._do(press_each)
 
     def _do(self, act: Callable[..., object], *values: object) -> None:
+        """Act on the model and show what became of it; another item clears the fields."""
         item = self.model.item
         try:
             act(*values)
@@ -292,12 +319,18 @@ class Sheet(Twin):
         say = self.model.say
         self.busy = True
         if clear:
-            self._cleared, self._seen, self._keys.value = self._seen, "", ""
-            self._item.show(
-                render("item.html", kind=self._kind, say=say, item=item) if item else Safe("")
-            )
-        done = say(f"{self._kind}.done", n=len(model.items), file=model.file.name)
-        self._top.show(self._head(*[] if item else [done]))
+            self._cleared = self._seen
+            self._seen = ""
+            self._keys.value = ""
+            if item:
+                self._item.show(render("item.html", kind=self._kind, say=say, item=item))
+            else:
+                self._item.show(Safe(""))
+        if item:
+            self._top.show(self._head())
+        else:
+            done = say(f"{self._kind}.done", n=len(model.items), file=model.file.name)
+            self._top.show(self._head(done))
         self._comment.value = model.comment
         if item and clear:
             self._keys.focus()
@@ -305,4 +338,5 @@ class Sheet(Twin):
         self.busy = False
         self._entry.layout.display = "flex" if item else "none"
         self._wrong.warn(model.problem)
+        # In the order of the fields on the page, see `held`.
         self._held.show(held([self._seen, *values, model.comment] if item else []))

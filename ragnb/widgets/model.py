@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,23 +44,42 @@ class Numbers:
         self._model = model
         self._metrics = metrics
         self.scenario = model.scenario
+        # `Moments.means` warns of a weight whose document does not occur; in the editor the row itself says so.
         self._docs = {name: weight for name, weight in docs.items() if name in model.documents}
-        how: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "metric_weights": metrics,
             "doc_weights": self._docs,
+            "level": self.scenario.level,
+            "orient": self.scenario.orient,
+            "rescale": self.scenario.rescale,
+            # Metrics of different ranges have no total; the editor shows the reason in its place.
             "strict": False,
         }
-        how |= {name: getattr(self.scenario, name) for name in ("level", "orient", "rescale")}
-        self.means: pd.DataFrame = model._pooled.means(**how)
-        self.systems: pd.DataFrame | None = model._by.means(**how) if model._by else None
+        self.means: pd.DataFrame = model._pooled.means(**settings)
+        self.systems: pd.DataFrame | None = None
+        if model._by:
+            self.systems = model._by.means(**settings)
         self.write = Formatter(self)
         self.rows = self.write.rows
-        self.by_system: dict[str, dict[str, Row]] = {}
-        if self.systems is not None:
-            for row in records(self.systems):
-                self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
-        scores = {name: -rows[TOTAL]["value"] for name, rows in self.by_system.items()}
-        self.ranking = sorted(scores, key=lambda name: (is_missing(scores[name]), scores[name]))
+        self.by_system = self._rows_by_system()
+        self.ranking = self._rank()
+
+    def _rows_by_system(self) -> dict[str, dict[str, Row]]:
+        """Return the means of each system by metric; empty where there are not several."""
+        by_system: dict[str, dict[str, Row]] = {}
+        if self.systems is None:
+            return by_system
+        for row in records(self.systems):
+            # The first column has the systems; its name is that of the grouping.
+            system = str(next(iter(row.values())))
+            by_system.setdefault(system, {})[row["metric"]] = row
+        return by_system
+
+    def _rank(self) -> list[str]:
+        """Return the systems by their total, the best first and those without one last."""
+        totals = {name: rows[TOTAL]["value"] for name, rows in self.by_system.items()}
+        # By the negative total and not by `reverse=True`, which would put the missing ones first.
+        return sorted(totals, key=lambda name: (is_missing(totals[name]), -totals[name]))
 
     @cached_property
     def gates(self) -> pd.DataFrame:
@@ -71,11 +90,13 @@ class Numbers:
     @cached_property
     def found(self) -> WeightMap | None:
         """The weight map of two systems, at these weights."""
-        found = self._model._map(self._docs)
-        some = found is not None and any(self._metrics[name] for name in found.metrics)
-        if found is not None and some:
-            return found.reweighed(self._metrics)
-        return None
+        weight_map = self._model._map(self._docs)
+        if weight_map is None:
+            return None
+        # The map has only the metrics that both systems have: all of these may weigh 0 while others count.
+        if not any(self._metrics[name] for name in weight_map.metrics):
+            return None
+        return weight_map.reweighed(self._metrics)
 
     @cached_property
     def by_people(self) -> Row | None:
@@ -93,10 +114,14 @@ class Numbers:
         """The weight of each metric from which on, all others kept, the other of two systems leads."""
         if self.found is None:
             return {}
-        table = self.found.flips
         total = math.fsum(self._metrics[name] for name in self.found.metrics)
+        # `today` and `flip` are shares of the total weight. A share of 1 is reached by no weight beside others
+        # that are kept, and is left by none where the others are 0.
+        table = self.found.flips
         table = table[(table["flip"] < 1) & (table["today"] < 1)]
-        weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
+        # flip = weight / (weight + other_weights), solved for the weight.
+        other_weights = total * (1 - table["today"])
+        weight = other_weights * table["flip"] / (1 - table["flip"])
         return dict(zip(table["metric"], weight, strict=True))
 
 
@@ -136,6 +161,7 @@ class Weighing:
         """
         entered = self.entries()
         self._take(scenario, moments, gates, pairs)
+        # The new scores decide which metrics have a row; rows of documents stay as they were added and removed.
         metrics = {name: entered[METRIC].get(name) for name in self.metrics}
         self._put({METRIC: metrics, DOC: entered[DOC]})
 
@@ -145,22 +171,30 @@ class Weighing:
         self.scenario = scenario
         self.gates = gates
         self._pairs = pairs
-        self._by = moments if moments.by is not None and len(moments.groups) > 1 else None
-        self._pooled = moments if moments.by is None else moments.pooled()
+        self._by: Moments | None = None  # of several systems
+        if moments.by is not None and len(moments.groups) > 1:
+            self._by = moments
+        self._pooled = moments
+        if moments.by is not None:
+            self._pooled = moments.pooled()
         self._start()
 
     def _start(self) -> None:
+        """Begin with the weights of the scenario, and nothing entered."""
         named = self.scenario.metric_weights
         metrics = self._pooled.metrics
         self.metrics = [m.name for m in metrics if m.role == "quality" or m.name in named]
+        # As in `total_of`: a rate counts only where a weight names it.
         usual = {m.name: m.weight if m.role == "quality" else 0.0 for m in metrics}
+        # In Unicode form NFC, as moments have the names of their documents.
         docs = {nfc(name): weight for name, weight in self.scenario.doc_weights.items()}
         self._file: dict[str, dict[str, float]] = {METRIC: usual | named, DOC: docs}
         self.documents = tuple(self._pooled.docs)
         self._entries = self._blank()
         self.problems: dict[tuple[str, str], str] = {}
-        self._mapped: tuple[dict[str, float] | None, WeightMap | None] = None, None
-        self.now = self.base = self._compute()
+        self._mapped = _Mapped(None, None)
+        self.now = self._compute()
+        self.base = self.now
 
     @property
     def is_scored(self) -> bool:
@@ -168,6 +202,7 @@ class Weighing:
         return bool(self.now.means["n"].any())
 
     def _blank(self) -> dict[str, dict[str, float | None]]:
+        """Return the entries of an editor in which nobody typed: every row left to the file."""
         return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file[DOC])}
 
     @property
@@ -182,7 +217,8 @@ class Weighing:
 
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
-        if (value := self._entries[field].get(name)) is None:
+        value = self._entries[field].get(name)
+        if value is None:  # and not 0, which is a weight
             return self.start(field, name)
         return value
 
@@ -223,15 +259,17 @@ class Weighing:
     def add(self, text: str) -> str:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
         name = nfc(text.strip())
+        # A whole name is that document, also where it is a part of longer names.
         hits = [name] if name in self.documents else self.find(name)
         if len(hits) > 1:
             if name:
                 return self.say("editor.several", n=len(hits), text=name[:80])
-            return ""
-        if taken := [
-            row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))
-        ]:
-            return self.say("editor.has_row", name=taken[0])
+            return ""  # Every name holds the blank text: nothing was asked.
+        for row in self._entries[DOC]:
+            # `find` leaves out what has a row, so a part may name that row where it names nothing else.
+            is_part_of_row = not hits and _holds(row, name)
+            if row == name or is_part_of_row:
+                return self.say("editor.has_row", name=row)
         if not hits:
             return self.say("editor.no_document", text=name[:80])
         self._put({DOC: self._entries[DOC] | {hits[0]: None}})
@@ -240,9 +278,8 @@ class Weighing:
     def remove(self, name: str) -> None:
         """Take a document's row away: it counts 1 again."""
         self.problems.pop((DOC, name), None)
-        self._put(
-            {DOC: {other: value for other, value in self._entries[DOC].items() if other != name}}
-        )
+        kept = {other: value for other, value in self._entries[DOC].items() if other != name}
+        self._put({DOC: kept})
 
     def find(self, text: str) -> list[str]:
         """Return documents without a row whose name holds every word of `text`, in any case and width."""
@@ -266,11 +303,16 @@ class Weighing:
         self._put(self._blank(), clean=True)
 
     def _put(self, entries: dict[str, dict[str, float | None]], *, clean: bool = False) -> None:
-        self._entries, self.problems = self._entries | entries, {} if clean else self.problems
+        """Replace the entries of some fields; `clean` drops what was wrong with the old ones."""
+        self._entries = self._entries | entries
+        if clean:
+            self.problems = {}
         self._changed()
 
     def _changed(self, *, anew: bool = True) -> None:
-        self.now = self._compute() if anew else self.now
+        """Compute the numbers, unless only a problem is new, and tell the watchers."""
+        if anew:
+            self.now = self._compute()
         for watcher in self.watchers:
             watcher(self)
 
@@ -278,23 +320,31 @@ class Weighing:
         """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
         docs = self.doc_weights
         metrics = self.metric_weights
-        nameless = bool((self._pooled.cells.doc < 0).any())
-        counts = (
-            nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
-        )
-        for kind, some in ((METRIC, not metrics or any(metrics.values())), (DOC, counts)):
+        # Rows without a document always count 1; their cells have the document -1.
+        has_nameless = bool((self._pooled.cells.doc < 0).any())
+        is_counted = {
+            METRIC: not metrics or any(metrics.values()),
+            DOC: has_nameless
+            or not self.documents
+            or any(docs.get(name, 1.0) for name in self.documents),
+        }
+        # A problem under an empty name is one of the weights as a whole.
+        for kind, is_any_counted in is_counted.items():
             self.problems.pop((kind, ""), None)
-            if not some:
+            if not is_any_counted:
                 self.problems[kind, ""] = self.say(f"editor.all_zero_{kind}")
-        if problems := [text for (_, name), text in self.problems.items() if not name]:
-            if not hasattr(self, "now"):
-                raise RagnbError(problems[0])
-            return self.now
-        return Numbers(self, metrics, docs)
+        of_the_whole = [text for (_, name), text in self.problems.items() if not name]
+        if not of_the_whole:
+            return Numbers(self, metrics, docs)
+        # The weights of the file itself: there are no last good numbers to keep.
+        if not hasattr(self, "now"):
+            raise RagnbError(of_the_whole[0])
+        return self.now
 
     def _pairs_weighed(self, docs: dict[str, float]) -> Pairs | None:
         """Return the pairs of two systems with these weights of documents."""
-        if self._pairs is None or (doc := self.scenario.doc) not in self._pairs.labels:
+        doc = self.scenario.doc
+        if self._pairs is None or doc not in self._pairs.labels:
             return self._pairs
         weights = self._pairs.labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
         return replace(self._pairs, weights=weights)
@@ -302,17 +352,23 @@ class Weighing:
     def _map(self, docs: dict[str, float]) -> WeightMap | None:
         """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
         pairs = self._pairs_weighed(docs)
-        found = None
-        if pairs is None or self._mapped[0] == docs:
-            return self._mapped[1]
-        how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
+        if pairs is None or self._mapped.docs == docs:
+            return self._mapped.weight_map
+        # With equal weights, as a map leaves out a rate whose weight is 0, and that may be turned up later.
         equal = total_of(
-            pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how
+            pairs.metrics,
+            dict.fromkeys(self.metrics, 1.0),
+            orient=self.scenario.orient,
+            rescale=self.scenario.rescale,
+            strict=False,
+            known=False,
         )
-        with suppress(RagnbError):  # metrics of different ranges
-            found = WeightMap.of(pairs, equal, self.scenario.level)
-        self._mapped = docs, found
-        return found
+        weight_map = None
+        # There is none for metrics of different ranges, fewer than two in common, and a complete corpus.
+        with suppress(RagnbError):
+            weight_map = WeightMap.of(pairs, equal, self.scenario.level)
+        self._mapped = _Mapped(docs, weight_map)
+        return weight_map
 
     def plan(self, to: str | Path | None = None) -> Patch:
         """Return what saving would change in the file.
@@ -330,9 +386,8 @@ class Weighing:
         if path is None or problems:
             raise RagnbError(" ".join(problems))
         gone = [name for name in self._file[DOC] if name not in self._entries[DOC]]
-        return plan_patch(
-            path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to
-        )
+        drop = {DOC: gone} if gone else None
+        return plan_patch(path, self._entries, drop=drop, since=self.scenario, to=to)
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the file, or into a new one, and return the fields that changed."""
@@ -348,11 +403,21 @@ class Weighing:
         kept = file.replace(lang=self.scenario.lang, rubric=self.scenario.rubric)
         self.scenario = with_dimensions_apart(kept, self._pooled.metrics)
         self._start()
-        for kind, own in seen.items():
+        for kind, weights in seen.items():
+            in_file = self._file[kind]
+            # What the file says by now is no change of it, so that saving has nothing to do.
             self._entries[kind] = {
-                name: None if self._file[kind].get(name) == w else w for name, w in own.items()
+                name: None if in_file.get(name) == weight else weight
+                for name, weight in weights.items()
             }
         self._changed()
+
+
+class _Mapped(NamedTuple):
+    """The last weight map, and the weights of documents that it is of; both None before the first."""
+
+    docs: dict[str, float] | None
+    weight_map: WeightMap | None
 
 
 def normalised(weights: Mapping[str, float]) -> dict[str, float]:
@@ -365,16 +430,20 @@ def normalised(weights: Mapping[str, float]) -> dict[str, float]:
     >>> normalised({"a": 1, "b": 1, "c": 1})
     {'a': 0.34, 'b': 0.33, 'c': 0.33}
     """
-    units = round(1 / GRID)
+    units = round(1 / GRID)  # hundredths to give away
     given = np.array([*weights.values()], float)
-    raw, counts = given / given.max(), given > 0  # else a sum could overflow
-    least = int(counts.sum() <= units)
+    is_counted = given > 0
+    raw = given / given.max()  # else a sum could overflow
     exact = units * raw / raw.sum()
-    whole = np.maximum(np.floor(exact), least * counts)
-    while rest := units - whole.sum():
-        step = np.sign(rest)
-        free = counts & (whole + step >= least)
-        whole[np.where(free, step * (exact - whole), -np.inf).argmax()] += step
+    # More than a hundred metrics cannot have a hundredth each.
+    least = int(is_counted.sum() <= units)
+    whole = np.maximum(np.floor(exact), least * is_counted)
+    # Rounding down leaves some units; raising small weights to the least one may have taken too many.
+    while missing := units - whole.sum():
+        step = np.sign(missing)
+        is_free = is_counted & (whole + step >= least)
+        most_off = np.where(is_free, step * (exact - whole), -np.inf).argmax()
+        whole[most_off] += step
     return dict(zip(weights, (whole / units).tolist(), strict=True))
 
 
@@ -391,17 +460,19 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
     text = unicodedata.normalize("NFKC", str(entry)).strip()
     if not text:
         return None, ""
-    with suppress(ValueError):
-        if math.isfinite(value := float(text.replace("_", "?"))):
-            if value >= 0:
-                return (value, "")
-            return (None, "negative")
-    return None, "not_number"
+    try:
+        value = float(text.replace("_", "?"))  # float() reads "1_0" as 10
+    except ValueError:
+        return None, "not_number"
+    if not math.isfinite(value):
+        return None, "not_number"
+    if value < 0:
+        return None, "negative"
+    return value, ""
 
 
 def _holds(name: str, text: str) -> bool:
     """Whether a name holds every word of a text, whatever their case and width."""
-    whole, *words = (
-        unicodedata.normalize("NFKC", part).casefold() for part in (name, *text.split())
-    )
-    return all(word in whole for word in words)
+    folded_name = unicodedata.normalize("NFKC", name).casefold()
+    words = [unicodedata.normalize("NFKC", word).casefold() for word in text.split()]
+    return all(word in folded_name for word in words)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ragnb.comparison.people import BY_PEOPLE
@@ -41,74 +40,98 @@ class EditorView:
         self._rows = dict[tuple[str, str], WeightRow]()
         self.busy = False
         lang = model.lang
-        say = model.say
-        flow = {"flex_flow": "row wrap"}
-        self.held, self.rest, self.diff, self.note = (
-            Html(lang, live=live) for live in (False, False, True, True)
-        )
-        self.first = {part: Html(lang, live=part is _total) for part in FIRST_CELLS}
+        self.held = Html(lang)
+        self.rest = Html(lang)
+        self.diff = Html(lang, live=True)
+        self.note = Html(lang, live=True)
+        # Of the numbers only the overall score is read aloud after each change.
+        self.first = {cell: Html(lang, live=cell is _total) for cell in FIRST_CELLS}
         self.boxes = {METRIC: make("VBox"), DOC: make("VBox")}
+        self._make_search()
+        self._make_question()
+        self.box = self._arrange()
+        self.refresh(model)
+        model.watchers.append(self.refresh)
+
+    def _make_search(self) -> None:
+        """Make the field in which a document is named, and the buttons that offer its hits."""
+        say = self.model.say
         self.pick = field(say, "editor.document", placeholder=say("editor.search"), style=NAMED)
         hear(self, self.pick, self._search)
-        self.pick.on_msg(
-            lambda _, sent, __: (
-                self._add(self.pick.value) if sent.get("event") == "submit" else None
-            )
-        )
+        self.pick.on_msg(self._hear_submit)
         self.hits = make(
             "ToggleButtons", style={"button_width": "auto"}, layout={"display": "none"}
         )
-        hear(self, self.hits.add_class("rg-hits"), self._add)
+        self.hits.add_class("rg-hits")
+        hear(self, self.hits, self._add)
+
+    def _hear_submit(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        # Enter, in place of `Text.on_submit`, which ipywidgets 8 warns of as deprecated.
+        if content.get("event") == "submit":
+            self._add(self.pick.value)
+
+    def _make_question(self) -> None:
+        """Make the button that saves, and the question that it asks before."""
+        say = self.model.say
         self.save = button(say, "editor.save", self._ask, button_style="primary")
         self.name = field(
             say, "editor.save_as", placeholder=say("editor.save_as_hint"), continuous_update=False
         )
-        self.again = button(say, "editor.reload", partial(self._ask, model.reload, self._compare))
+        read_again = partial(self._ask, self.model.reload, self._compare)
+        self.again = button(say, "editor.reload", read_again)
         write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
         answers = make("HBox", [write, self.again, button(say, "editor.cancel", self._hide)])
         self.question = make("VBox", [self.name, answers], layout={"display": "none"})
+
+    def _arrange(self) -> Any:
+        """Return the title, and below it the weights beside the numbers."""
+        model = self.model
+        say = model.say
+        flow = {"flex_flow": "row wrap"}
         tools = [
             button(say, "editor.reset", model.reset),
             button(say, "editor.equal", model.equal),
             button(say, "editor.normalise", model.normalise),
         ]
-        left = []
+        weights = []
         for key, box in zip(("metrics", "documents"), self.boxes.values(), strict=True):
+            heading = element("h4", say(f"editor.{key}"))
             hint = element("p", say(f"editor.{key}_hint"), class_="rg-note")
-            left += [Html(lang, join([element("h4", say(f"editor.{key}")), hint])).widget, box]
-        left += [
+            weights += [Html(model.lang, join([heading, hint])).widget, box]
+        weights += [
             self.pick,
             self.hits,
             self.note.widget,
             make("HBox", [*tools, self.save], layout=flow),
+            self.diff.widget,
+            self.question,
+            self.held.widget,
         ]
-        left += [self.diff.widget, self.question, self.held.widget]
-        title, *right = (html.widget for html in (*self.first.values(), self.rest))
-        both = [
+        title, *numbers = [html.widget for html in (*self.first.values(), self.rest)]
+        sides = [
             make("VBox", side, layout={"flex": "1 1 400px", "min_width": "0"})
-            for side in (left, right)
+            for side in (weights, numbers)
         ]
-        self.box = make("VBox", [title, make("HBox", both, layout={**flow, **_SPACED})])
-        self.refresh(model)
-        model.watchers.append(self.refresh)
+        return make("VBox", [title, make("HBox", sides, layout={**flow, **_SPACED})])
 
     def refresh(self, model: Weighing) -> None:
         """Show what the model holds now, the numbers first."""
-        for part, html in self.first.items():
-            html.show(part(model))
-        places = [(METRIC, name) for name in model.metrics] + [
-            (DOC, name) for name in model.doc_weights
-        ]
-        # Rows that stay are not made anew.
+        for cell, html in self.first.items():
+            html.show(cell(model))
+        places = [(METRIC, name) for name in model.metrics]
+        places += [(DOC, name) for name in model.doc_weights]
+        # Rows that stay are not made again: their fields keep the focus, and the browser gets no new widgets.
         self._rows = {place: self._rows.get(place) or WeightRow(model, *place) for place in places}
         for kind, box in self.boxes.items():
-            box.children = [row.box for (own, _), row in self._rows.items() if own == kind]
+            box.children = [row.box for place, row in self._rows.items() if place[0] == kind]
         for row in self._rows.values():
             row.refresh()
-        self.rest.show(join(part(model) for part in REST_CELLS))
-        self.held.show(
-            held([one.value for row in self._rows.values() for one in (row.text, row.slider)])
-        )
+        self.rest.show(join(cell(model) for cell in REST_CELLS))
+        # In the order of the fields on the page, see `held`.
+        values: list[object] = []
+        for row in self._rows.values():
+            values += [row.text.value, row.slider.value]
+        self.held.show(held(values))
         is_wrong = bool(model.problems)
         self.save.disabled = model.scenario.path is None or not model.is_changed() or is_wrong
 
@@ -117,22 +140,28 @@ class EditorView:
         hits = self.model.find(text) if text.strip() else []
         self.busy = True  # options select their first one by themselves
         with self.hits.hold_sync():
-            self.hits.options, self.hits.value = hits[:_HITS], None
-        self.busy, self.hits.layout.display = False, "flex" if hits else "none"
-        self.note.warn(
-            self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else "",
-            "rg-said",
-        )
+            self.hits.options = hits[:_HITS]
+            self.hits.value = None
+        self.busy = False
+        self.hits.layout.display = "flex" if hits else "none"
+        more = ""
+        if len(hits) > _HITS:
+            more = self.model.say("editor.more", n=len(hits) - _HITS)
+        self.note.warn(more, "rg-said")
 
     def _add(self, name: str) -> None:
-        self.pick.value = self.pick.value if (problem := self.model.add(name)) else ""
+        """Give a document a row, or say why there is none; what is typed stays to be corrected then."""
+        problem = self.model.add(name)
+        if not problem:
+            self.pick.value = ""
         self.note.warn(problem)
 
     # Saving asks before it writes: the diff, another name, and what stands in the way.
 
     def _ask(self, *acts: Callable[[], None]) -> None:
         """Show what saving would change, or do what the answer says; or say why not, and offer to read again."""
-        self.question.layout.display, self.again.layout.display = "flex", "none"
+        self.question.layout.display = "flex"
+        self.again.layout.display = "none"
         try:
             for act in acts or (self._compare,):
                 act()
@@ -148,22 +177,24 @@ class EditorView:
         patch = self.model.plan()
         say = self.model.say
         if not patch.changed:
-            return self._hide(say("editor.same"))
+            self._hide(say("editor.same"))
+            return
         text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
-        return self.diff.show(
-            join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)])
-        )
+        # With a tab stop, as a wide diff is scrolled by keys.
+        diff = element("pre", patch.diff, class_="rg-diff", tabindex=0)
+        self.diff.show(join([element("p", text), diff]))
 
     def _write(self) -> None:
         name = self.name.value.strip()
-        home = self.model.scenario.path
-        changed = self.model.save(home.parent / Path(name) if name and home else None)
-        self.name.value, file = "", self.model.scenario.path
-        self._hide(
-            self.model.say(
-                "editor.saved", file=file.name if file else "", fields=", ".join(changed)
-            )
-        )
+        path = self.model.scenario.path
+        to = None  # the scenario's own file
+        if name and path:
+            to = path.parent / name
+        changed = self.model.save(to)
+        self.name.value = ""
+        saved = self.model.scenario.path  # the new file, if another name was given
+        file_name = saved.name if saved else ""
+        self._hide(self.model.say("editor.saved", file=file_name, fields=", ".join(changed)))
 
 
 class WeightRow:
@@ -180,7 +211,8 @@ class WeightRow:
         self.model = model
         self.place = (kind, name)
         self.busy = False
-        # The right end of the slider; it moves when a greater weight is typed.
+        # The right end of the slider; it moves when a greater weight is typed. Metric weights that are all below 1
+        # are taken for shares.
         if kind == DOC:
             top = 4.0
         elif max(model.metric_weights.values()) < 1:
@@ -195,13 +227,13 @@ class WeightRow:
         if kind == DOC:
             self.last = button(model.say, "editor.remove", lambda: model.remove(name), name=name)
         self.said = Html(model.lang)
+        # The class of this row, by which the style in weight.html finds the slider that it marks.
         self.mark = f"rg-flip-{next(numbers)}"
         self._line = make(
             "HBox", [self.text, self.slider, self.last], layout={"align_items": "center"}
         )
-        self.box = (
-            make("VBox", [self._line, self.said.widget]).add_class("rg-row").add_class(self.mark)
-        )
+        self.box = make("VBox", [self._line, self.said.widget])
+        self.box.add_class("rg-row").add_class(self.mark)
         hear(self, self.text, partial(model.set, kind, name))
 
     def _make_slider(self, top: float, value: float = 0.0) -> Any:
@@ -218,16 +250,19 @@ class WeightRow:
 
     def _drag(self, weight: float) -> None:
         # A slider snaps what it is given to its grid and sends that back; only a person moves it further.
-        if abs(weight - self.model.weight(*self.place)) > GRID / 2 + 1e-9:
+        largest_snap = GRID / 2 + 1e-9  # and what floating-point differences add to it
+        if abs(weight - self.model.weight(*self.place)) > largest_snap:
             self.model.set(*self.place, round(weight, 2))
 
     def refresh(self) -> None:
         """Show what the model holds."""
-        model, (kind, name) = self.model, self.place
+        model = self.model
+        kind, name = self.place
         weight = model.weight(kind, name)
         problem = model.problems.get(self.place, "")
         self.busy = True
-        self.text.value = self.text.value if problem else f"{weight:.12g}"
+        if not problem:  # else what was typed stays to be corrected
+            self.text.value = f"{weight:.12g}"
         if weight > self.slider.max:
             self._widen(math.ceil(weight))
         self.slider.value = weight
@@ -235,11 +270,9 @@ class WeightRow:
         marks = {"weight": weight, "start": model.start(kind, name), "mark": self.mark}
         if kind == METRIC:
             self.last.value = _percent(model.share(name))
-            # Beyond the slider's end it is only said.
-            marks |= {
-                "flip": _flip(model, name),
-                "at": model.now.flips.get(name, math.inf) / self.slider.max,
-            }
+            marks["flip"] = _flip(model, name)
+            # As a share of the slider; beyond its end the flip is only said.
+            marks["at"] = model.now.flips.get(name, math.inf) / self.slider.max
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
         self.said.show(render("weight.html", say=model.say, problem=problem, **marks))
@@ -249,9 +282,8 @@ class WeightRow:
 
 
 def _title(model: Weighing) -> Safe:
-    return element(
-        "h3", model.say("editor.title", name=model.scenario.title or model.scenario.name)
-    )
+    name = model.scenario.title or model.scenario.name
+    return element("h3", model.say("editor.title", name=name))
 
 
 def _total(model: Weighing) -> Safe:
@@ -259,27 +291,32 @@ def _total(model: Weighing) -> Safe:
     if model.now.systems is not None:  # which are never pooled into one score
         return _systems(model)
     say = model.say
-    w = model.now.write
+    writer = model.now.write
     row = model.now.rows[TOTAL]
-    if is_missing(row["value"]) or w.span(TOTAL) is None:
-        why = why_no_total(model.now.means, lang=model.lang)
-        return render("score.html", say=say, why=why if model.is_scored else say("editor.unscored"))
-    failed = [gate for gate in records(model.now.gates) if gate["outcome"] == "fail"]
-    tone, words = _judgement(model, is_failed=bool(failed))
-    drawn = w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone)
-    numbers = {
-        "value": w.value(TOTAL, row["value"]),
-        "ends": w.ends(TOTAL, row),
-        "level": w.level,
-        "n": w.n(row),
-    }
-    numbers |= {
-        "before": w.value(TOTAL, model.base.rows[TOTAL]["value"]),
-        "picture": draw(drawn, width=260),
-    }
-    gates = [draw(mark) for mark in by_outcome(w, records(model.now.gates))]
-    mark = draw(Mark(tone, words)) if tone else ""
-    return render("score.html", say=say, mark=mark, gates=gates, **numbers)
+    if is_missing(row["value"]) or writer.span(TOTAL) is None:
+        if model.is_scored:
+            why = why_no_total(model.now.means, lang=model.lang)
+        else:
+            why = say("editor.unscored")
+        return render("score.html", say=say, why=why)
+    gates = records(model.now.gates)
+    is_failed = any(gate["outcome"] == "fail" for gate in gates)
+    tone, words = _judgement(model, is_failed=is_failed)
+    estimate = writer.estimate(TOTAL, row, thresholds=writer.thresholds(TOTAL))
+    # The picture has the colour of the words beside it, which gates and the interval may have toned down.
+    picture = draw(estimate._replace(tone=tone), width=260)
+    return render(
+        "score.html",
+        say=say,
+        mark=draw(Mark(tone, words)) if tone else "",
+        gates=[draw(mark) for mark in by_outcome(writer, gates)],
+        value=writer.value(TOTAL, row["value"]),
+        ends=writer.ends(TOTAL, row),
+        level=writer.level,
+        n=writer.n(row),
+        before=writer.value(TOTAL, model.base.rows[TOTAL]["value"]),
+        picture=picture,
+    )
 
 
 def _judgement(model: Weighing, *, is_failed: bool) -> tuple[str, str]:
@@ -287,46 +324,47 @@ def _judgement(model: Weighing, *, is_failed: bool) -> tuple[str, str]:
 
     Nothing is good above a gate that failed, nor where the interval includes a threshold.
     """
-    w = model.now.write
+    writer = model.now.write
     row = model.now.rows[TOTAL]
-    tone = w.tone(TOTAL, row["value"])
+    tone = writer.tone(TOTAL, row["value"])
     if not tone:
         return "", ""
     words = model.say(f"mark.{tone}")
     if is_failed and tone == "good":
         return "watch", model.say("editor.but_failed", mark=words)
-    ends = {w.tone(TOTAL, row[name]) for name in ("low", "high") if not is_missing(row[name])}
-    if ends - {tone, ""}:
-        return "watch" if tone == "good" else tone, model.say("editor.but_open", mark=words)
+    limits = [row[name] for name in ("low", "high") if not is_missing(row[name])]
+    tones_of_limits = {writer.tone(TOTAL, limit) for limit in limits}
+    if tones_of_limits - {tone, ""}:
+        words = model.say("editor.but_open", mark=words)
+        if tone == "good":
+            tone = "watch"
     return tone, words
 
 
 def _notes(model: Weighing) -> Safe:
     """What is wrong with the weights as a whole, and what to know before believing the numbers."""
+    # Those of one weight are in its row.
     problems = [text for (_, name), text in model.problems.items() if not name]
-    lines = [element("p", text, role="alert", class_="rg-bad") for text in problems]
-    return join(
-        [*lines, draw(Text(tuple(notes(model.now.means, lang=model.lang)["text"]), "note"))]
-    )
+    alerts = [element("p", text, role="alert", class_="rg-bad") for text in problems]
+    texts_of_notes = tuple(notes(model.now.means, lang=model.lang)["text"])
+    return join([*alerts, draw(Text(texts_of_notes, "note"))])
 
 
 def _radar(model: Weighing) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
     if not model.is_scored:
         return Safe("")
-    w = model.now.write
-    own = model.now.rows
-    axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if w.span(name)}
+    writer = model.now.write
+    metrics = [name for name in model.metrics if writer.span(name)]
+    if not metrics:
+        return Safe("")
+    axes = {f"{name} {_percent(model.share(name))}": name for name in metrics}
     # More than five systems cannot be told apart.
-    shown = {name: model.now.by_system[name] for name in model.now.ranking[:5]} or {
-        model.say("editor.now"): own
-    }
-    values = {
-        name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()
-    }
-    if axes:
-        return draw(w.radar(axes, values, model.say("editor.radar")))
-    return Safe("")
+    shown = {name: model.now.by_system[name] for name in model.now.ranking[:5]}
+    if not shown:
+        shown = {model.say("editor.now"): model.now.rows}
+    values = {name: [rows[metric]["value"] for metric in metrics] for name, rows in shown.items()}
+    return draw(writer.radar(axes, values, model.say("editor.radar")))
 
 
 def _percent(share: float) -> str:
@@ -340,34 +378,43 @@ def _table(model: Weighing, rows: list[dict[str, Any]], title: str = "") -> Safe
     """Return records as a table, under a heading; nothing for no records."""
     if not rows:
         return Safe("")
-    heads = tuple(">" * (key in _NUMBERS) + model.say(f"editor.column.{key}") for key in rows[0])
-    cells = tuple(
+    heads = []
+    for key in rows[0]:
+        head = model.say(f"editor.column.{key}")
+        # A mark before the head of a column sets its cells to the right.
+        heads.append(f">{head}" if key in _NUMBERS else head)
+    cells = [
         tuple(count(cell) if key == "n" else cell for key, cell in row.items()) for row in rows
-    )
+    ]
     heading = element("h4", model.say(f"editor.{title}")) if title else ""
-    return join([heading, draw(Table(heads, cells), model.lang)])
+    return join([heading, draw(Table(tuple(heads), tuple(cells)), model.lang)])
 
 
 def _flip(model: Weighing, name: str) -> str:
     """Say from which weight of a metric on, moved alone, the other system leads; nothing where none does."""
-    if (found := model.now.found) is None or (at := model.now.flips.get(name)) is None:
+    weight_map = model.now.found
+    flip = model.now.flips.get(name)
+    if weight_map is None or flip is None:
         return ""
-    side = "below" if at < model.weight(METRIC, name) else "above"
-    return model.say(f"editor.flip_{side}", name=one_line(found.order[1], 40), weight=f"{at:.3g}")
+    side = "below" if flip < model.weight(METRIC, name) else "above"
+    behind = one_line(weight_map.order[1], 40)
+    return model.say(f"editor.flip_{side}", name=behind, weight=f"{flip:.3g}")
 
 
 def _lead(model: Weighing) -> Safe:
     """Say which of two systems leads at these weights, and whether one weight alone changes that."""
-    if (found := model.now.found) is None:
+    weight_map = model.now.found
+    if weight_map is None:
         return Safe("")
-    ahead, behind = (one_line(name, 40) for name in found.order)
-    value, low, high = found.at(found.today).iloc[0]
+    ahead, behind = (one_line(name, 40) for name in weight_map.order)
+    value, low, high = weight_map.at(weight_map.today).iloc[0]
     if value < 0:
-        # Told of the one that is ahead.
+        # Turned round, as it is told of the one that is ahead.
         value, low, high = -value, -high, -low
     words = {"name": ahead, "other": behind, "value": number(value), "ends": ends(low, high)}
     lines = [model.say("editor.leads", **words)]
-    if (row := model.now.by_people) is not None:
+    row = model.now.by_people
+    if row is not None:
         lines.append(_lead_by_people(model, row))
     lines.append(model.say("editor.flips" if model.now.flips else "editor.no_flip"))
     return render("lead.html", lines=lines)
@@ -380,12 +427,18 @@ def _lead_by_people(model: Weighing, row: Row) -> str:
     value = row["value"]
     low = row["low"]
     high = row["high"]
-    names = row["candidate"], row["baseline"]
+    ahead = row["candidate"]
+    behind = row["baseline"]
     if value < 0:
-        value, low, high, names = -value, -high, -low, names[::-1]
-    name, other = (one_line(one, 40) for one in names)
-    words = {"name": name, "other": other, "value": number(value), "ends": ends(low, high)}
-    return model.say("editor.leads_by_people", **words)
+        value, low, high = -value, -high, -low
+        ahead, behind = behind, ahead
+    return model.say(
+        "editor.leads_by_people",
+        name=one_line(ahead, 40),
+        other=one_line(behind, 40),
+        value=number(value),
+        ends=ends(low, high),
+    )
 
 
 def _systems(model: Weighing) -> Safe:
@@ -394,64 +447,71 @@ def _systems(model: Weighing) -> Safe:
     rows = []
     for rank, name in enumerate(model.now.ranking, 1):
         row = model.now.by_system[name][TOTAL]
-        was = model.say("editor.was", what=base.index(name) + 1)
-        shown = {"place": (str(rank), *[was] * (base[rank - 1] != name))}
+        place = [str(rank)]
+        if base[rank - 1] != name:
+            place.append(model.say("editor.was", what=base.index(name) + 1))
         rows.append(
-            shown | {"system": one_line(name, 60), "mean": _mean(model, row), "n": row["n"]}
+            {
+                "place": tuple(place),
+                "system": one_line(name, 60),
+                "mean": _mean(model, row),
+                "n": row["n"],
+            }
         )
     return _table(model, rows, "systems")
 
 
 def _gates(model: Weighing) -> Safe:
     """Every gate with its outcome; one that these weights flip says what it was and comes first."""
-    rows = []
-    w = model.now.write
-    for row, old in zip(records(model.now.gates), records(model.base.gates), strict=True):
-        outcome = w.outcome(row)
-        before = w.outcome(old).text
-        if not model.is_scored:
+    flipped = []
+    unchanged = []
+    writer = model.now.write
+    for row, row_at_start in zip(records(model.now.gates), records(model.base.gates), strict=True):
+        if model.is_scored:
+            outcome = writer.outcome(row)
+            before = writer.outcome(row_at_start).text
+        else:
             before = model.say("editor.not_yet")
             outcome = Mark("none", before)
-        rows.append(
-            {
-                "gate": (w.requirement(row), Code(w.code(row))),
-                "mean": _mean(model, row),
-                "n": row["n"],
-                "outcome": (
-                    outcome,
-                    *[model.say("editor.was", what=before)] * (outcome.text != before),
-                ),
-            }
-        )
-    return _table(model, sorted(rows, key=lambda row: -len(row["outcome"])), "gates")
+        shown = {
+            "gate": (writer.requirement(row), Code(writer.code(row))),
+            "mean": _mean(model, row),
+            "n": row["n"],
+        }
+        if outcome.text == before:
+            unchanged.append(shown | {"outcome": (outcome,)})
+        else:
+            was = model.say("editor.was", what=before)
+            flipped.append(shown | {"outcome": (outcome, was)})
+    return _table(model, [*flipped, *unchanged], "gates")
 
 
 def _mean(model: Weighing, row: Row) -> tuple[str, Small]:
     """Write an estimate, and its interval in smaller type."""
-    w = model.now.write
+    writer = model.now.write
     metric = row["metric"]
-    return w.value(metric, row["value"]), Small(w.ends(metric, row))
+    return writer.value(metric, row["value"]), Small(writer.ends(metric, row))
 
 
 def weights_table(model: Weighing) -> Safe:
     """The weights as a table: what the editor is where nothing can be moved."""
-    rows = [
-        {
+    metrics = []
+    for name, weight in model.metric_weights.items():
+        row = model.now.rows[name]
+        shown = {
             "metric": name,
             "weight": f"{weight:g}",
             "share": _percent(model.share(name)),
             "mean": _mean(model, row),
+            "n": row["n"],
         }
-        | {"n": row["n"]}
-        | ({"flip": _flip(model, name)} if model.now.flips else {})
-        for (name, weight), row in (
-            (item, model.now.rows[item[0]]) for item in model.metric_weights.items()
-        )
-    ]
-    docs = [
+        if model.now.flips:
+            shown["flip"] = _flip(model, name)
+        metrics.append(shown)
+    documents = [
         {"document": name, "weight": f"{weight:g}"} for name, weight in model.doc_weights.items()
     ]
-    return join([_table(model, rows), _table(model, docs)])
+    return join([_table(model, metrics), _table(model, documents)])
 
 
 # What a key changes first on the screen, and what follows.

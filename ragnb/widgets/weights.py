@@ -67,7 +67,7 @@ class WeightEditor(Twin):
         self._overrides = overrides
         self._choices, first = _choices(source)
         self._views = dict[str, EditorView]()
-        self.busy = False
+        self.busy = False  # for `hear`: only a person turns the chooser
         self.model: Weighing = self._first_readable(first)
 
     def _first_readable(self, sources: Sequence[Any]) -> Weighing:
@@ -107,61 +107,76 @@ class WeightEditor(Twin):
 
     def __repr__(self) -> str:
         now = self.model.now
-        systems = {f"{name}: ": rows for name, rows in now.by_system.items()} or {"": now.rows}
-        totals = ", ".join(
-            f"{name}{TOTAL}={rows[TOTAL]['value']:.3f}" for name, rows in systems.items()
-        )
         if not self.model.is_scored:
             totals = "not scored yet"
+        elif now.by_system:
+            totals = ", ".join(
+                f"{name}: {TOTAL}={rows[TOTAL]['value']:.3f}"
+                for name, rows in now.by_system.items()
+            )
+        else:
+            totals = f"{TOTAL}={now.rows[TOTAL]['value']:.3f}"
         return f"WeightEditor({self.model.scenario.name!r}: {totals}, {self.metric_weights})"
 
     def _static(self) -> Safe:
         """The editor as a picture and tables."""
+        # The table of weights is in the place that the rows to type in have in the widgets.
+        cells = [cell(self.model) for cell in (*FIRST_CELLS, weights_table, *REST_CELLS)]
         hint = element("p", self.model.say("editor.static"), class_="rg-note")
-        return join(
-            [*(part(self.model) for part in (*FIRST_CELLS, weights_table, *REST_CELLS)), hint]
-        )
+        return join([*cells, hint])
 
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
+        say = self.model.say
         path = str(self.model.scenario.path)
-        names = {file.name: str(file) for file in self._choices}
-        self._place, self._problem = make("VBox"), Html(self.model.lang, live=True)
-        at = {"width": "max-content", "display": "flex" if names else "none"}
-        options = {"options": names, "value": path if names else None, "layout": at}
-        self._chooser = field(self.model.say, "editor.scenario", "Dropdown", **options)
+        self._place = make("VBox")  # of the view of the chosen scenario
+        self._problem = Html(self.model.lang, live=True)
+        files = {file.name: str(file) for file in self._choices}
+        # Scores that are not from a scenario's file leave nothing to choose from.
+        self._chooser = field(
+            say,
+            "editor.scenario",
+            "Dropdown",
+            options=files,
+            value=path if files else None,
+            layout={"width": "max-content", "display": "flex" if files else "none"},
+        )
         hear(self, self._chooser, self._choose)
         self._show(path, EditorView(self.model))
-        return self._box(
-            self.model.say("editor.gone"), self._chooser, self._problem.widget, self._place
-        )
+        return self._box(say("editor.gone"), self._chooser, self._problem.widget, self._place)
 
     def _choose(self, path: str) -> None:
         """Turn to another scenario; what was changed in this one waits there."""
-        try:
-            view = self._views.get(path) or EditorView(
-                Weighing(*weighable(path, **self._overrides))
-            )
-        except RagnbError as error:
-            return self._problem.warn(translated(str(error), self.model.lang))
+        view = self._views.get(path)
+        if view is None:
+            try:
+                view = EditorView(Weighing(*weighable(path, **self._overrides)))
+            except RagnbError as error:
+                self._problem.warn(translated(str(error), self.model.lang))
+                return
         self._problem.warn("")
-        return self._show(path, view)
+        self._show(path, view)
 
     def _show(self, path: str, view: EditorView) -> None:
-        self.model, self._views[path], self._place.children = view.model, view, (view.box,)
+        self.model = view.model
+        self._views[path] = view
+        self._place.children = (view.box,)
 
 
 def _choices(source: Any) -> tuple[list[Path], list[Any]]:
     """The scenarios to choose from, and what to open, the first that can be read."""
-    if isinstance(source, str | Path):
-        path = Path(source).resolve()
-    else:
-        path = None
-    if path is None or not (path.suffix.lower() in _YAML or path.is_dir()):
+    if not isinstance(source, str | Path):
         return [], [source]
-    beside = (path if path.is_dir() else path.parent).glob("*")
-    files = sorted(file for file in beside if file.suffix.lower() in _YAML)
-    if path.is_dir() and not files:
+    path = Path(source).resolve()
+    is_folder = path.is_dir()
+    if not is_folder and path.suffix.lower() not in _YAML:
+        return [], [source]
+    # A scenario is opened with those beside it to turn to.
+    folder = path if is_folder else path.parent
+    files = sorted(file for file in folder.glob("*") if file.suffix.lower() in _YAML)
+    if not is_folder:
+        return files, [path]
+    if not files:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
-    return files, [*files] if path.is_dir() else [path]
+    return files, list(files)
