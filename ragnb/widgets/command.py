@@ -56,10 +56,16 @@ class Command:
         self.stages: dict[str, Progress] = {}
         self.code: int | None = None
         self._changed = changed
+        environment = os.environ | {
+            SHOWN: "1",  # bars are drawn although nobody sees a terminal
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONIOENCODING": "utf-8",
+        }
         self._process = subprocess.Popen(
+            # -P: a file of the folder that is named like a module of Python is not imported in its place.
             [sys.executable, "-P", "-m", "ragnb.cli.attended", *self.words],
             cwd=folder,
-            env=os.environ | {SHOWN: "1", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -70,6 +76,7 @@ class Command:
 
     def stop(self) -> None:
         """Stop it as Ctrl-C does: what is being asked is finished and saved."""
+        # `ragnb.cli.attended` takes the end of its input for Ctrl-C.
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
 
@@ -79,10 +86,13 @@ class Command:
         return self.code
 
     def _follow(self) -> None:
+        """Read what the command prints until it ends; the thread of this object."""
         output = self._process.stdout
         assert output is not None
+        # A chunk may end in the middle of a character.
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        rest = ""
+        rest = ""  # of a line that is not complete yet
+        # os.read returns what there is; a read of the file would wait until the chunk is full.
         while chunk := os.read(output.fileno(), 65536):
             # A bar is drawn over and over, from one carriage return to the next.
             *complete, rest = re.split(r"[\r\n]", rest + decoder.decode(chunk))
@@ -90,10 +100,11 @@ class Command:
         self._take([rest])
         output.close()
         self.code = self._process.wait()
-        self.stop()
+        self.stop()  # closes the pipe of its input
         self._changed()
 
     def _take(self, texts: Sequence[str]) -> None:
+        """Sort lines into bars and what was printed."""
         for text in texts:
             plain = _TERMINAL_CODE.sub("", text).rstrip()
             bar = _BAR.match(plain)

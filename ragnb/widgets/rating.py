@@ -20,6 +20,7 @@ from ragnb.schema import Rubric
 from ragnb.sheet.formatter import Row
 from ragnb.widgets.base import Html, Items, Sheet, hear, make
 
+# A judge's scores are left out: a person rates without them.
 _SHOWN = ["sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer"]
 Key = tuple[str, str]
 
@@ -61,27 +62,31 @@ class Rating(Items):
         seed: int = 0,
         lang: str = "en",
     ) -> None:
-        self.rater = self.name = rater.strip()
+        self.rater = rater.strip()
+        self.name = self.rater  # in the repr of the sheet
         self.dimensions = tuple(dict.fromkeys(dimensions))
         if not self.rater or not self.dimensions:
             raise RagnbError(f"rater={rater!r}, dimensions={dimensions!r}: name who rates and what")
         super().__init__(_items(items), file, lang)
+        # Seeding by a text gives the same order in every process: a sheet that is opened again goes on in it.
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        given = defaultdict[Any, dict[str, int]](dict)
-        for row in self._read():
-            given[key := self._mine(row)][row["dimension"]] = row["score"]
-            if key and row.get("comment"):
-                self.comments |= {key: row["comment"]}
-        # An item whose scores were cut off by a crash is rated again.
-        whole = {
-            key: scores
-            for key, scores in given.items()
-            if key and set(self.dimensions) <= set(scores)
-        }
-        self.done = {
-            key: {name: scores[name] for name in self.dimensions} for key, scores in whole.items()
-        }
+        self._resume()
         self.skip()
+
+    def _resume(self) -> None:
+        """Take up what this rater has in the file."""
+        given = defaultdict[Key, dict[str, int]](dict)
+        for row in self._read():
+            key = self._mine(row)
+            if key is None:
+                continue
+            given[key][row["dimension"]] = row["score"]
+            if row.get("comment"):
+                self.comments[key] = row["comment"]
+        for key, scores in given.items():
+            # An item whose scores were cut off by a crash is rated again.
+            if set(self.dimensions) <= set(scores):
+                self.done[key] = {name: scores[name] for name in self.dimensions}
 
     @property
     def dimension(self) -> str:
@@ -98,58 +103,65 @@ class Rating(Items):
     def score(self, dimension: str, score: int) -> None:
         """Score one dimension; the last missing score saves the item and turns to the next."""
         self.problem = ""
-        if (item := self.item) is None:
+        item = self.item
+        if item is None:
             return
-        fresh = item.key not in self.done
+        is_new = item.key not in self.done
         self._turn = self.dimensions.index(dimension) + 1
+        # A new dict: after `back` this one is that of `done`, which counts as saved.
         self.scores = {**self.scores, dimension: score}
         if len(self.scores) == len(self.dimensions):
             self._save(item, self.scores)
-            if fresh or self._turn == len(self.dimensions):
+            # Who came back to change one score may go on to the next ones.
+            if is_new or self._turn == len(self.dimensions):
                 self.skip()
 
     def _turn_to(self, at: int) -> None:
         super()._turn_to(at)
-        self._turn = 0
-        self.scores = self.done.get(self.item.key, {}) if self.item else {}
+        self._turn = 0  # the place of the dimension after the last scored one, see `dimension`
+        self.scores = {}
+        if self.item:
+            self.scores = self.done.get(self.item.key, {})
 
     # The file
 
     def _save(self, item: Any, scores: dict[str, int]) -> None:
         """Write the file anew, whole at any moment; what others wrote there stays."""
-        rest = {
-            "system": item.key[1],
+        item_id, system = item.key
+        details = {
+            "system": system,
             "cluster": item.cluster,
             "comment": self.comments.get(item.key, ""),
         }
-        more = {name: text for name, text in rest.items() if text}
+        details = {name: text for name, text in details.items() if text}
+        # Read again, as others may have written to the file since.
         rows = [row for row in self._read() if self._mine(row) != item.key]
-        rated = {"rater": self.rater}
         for name in self.dimensions:
-            rows += [
-                {"item_id": item.key[0], "dimension": name, **rated, "score": scores[name], **more}
-            ]
-        write_whole(self.file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+            row = {"item_id": item_id, "dimension": name, "rater": self.rater}
+            rows.append({**row, "score": scores[name], **details})
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        write_whole(self.file, "".join(lines))
         self.done[item.key] = scores
 
     def _mine(self, row: Row) -> Key | None:
-        """Which item a row of this rater scores."""
+        """Return which item a row scores; None for a row of another rater."""
         if row["rater"] == self.rater:
             return (row["item_id"], row.get("system", ""))
         return None
 
     def _read(self) -> Iterator[Row]:
         """Yield the ratings of the file; a last line that was cut off is none."""
-        if self.file.exists():
-            lines = self.file.read_bytes().split(b"\n")[:-1]
-        else:
-            lines = []
-        for at, line in enumerate(lines, 1):
+        if not self.file.exists():
+            return
+        # Whole lines end with a line feed: what is behind the last one is empty, or was cut off.
+        lines = self.file.read_bytes().split(b"\n")[:-1]
+        for line_number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
+                # A line may be a number or null: `set` refuses it with a TypeError.
                 assert {"item_id", "dimension", "rater", "score"} <= set(row)
             except (ValueError, TypeError, AssertionError):
-                where = place(self.file, at)
+                where = place(self.file, line_number)
                 raise RagnbError(
                     f"{where}this is no rating of a sheet; choose another file"
                 ) from None
@@ -159,24 +171,34 @@ class Rating(Items):
 def _items(source: Any) -> list[Any]:
     """Return what is rated: the answers of each system to each question."""
     frame = read_cases(source)
-    if lacking := [name for name in ("question", "answer", "sample_id") if name not in frame]:
+    lacking = [name for name in ("question", "answer", "sample_id") if name not in frame]
+    if lacking:
         raise RagnbError(f"the items lack {listing(lacking)}")
-    shown = frame.reindex(columns=_SHOWN).map(
-        lambda cell: "" if is_missing(cell) else str(cell).strip()
-    )
+    shown = frame.reindex(columns=_SHOWN).map(_text)
+    # Where no cluster is named, the questions of one document are one.
     shown["cluster"] = shown["cluster"].where(shown["cluster"] != "", shown["doc_name"])
-    shown["key"] = [*zip(shown["sample_id"], shown["system"], strict=True)]
-    found = frame.get("retrieved_contexts", [()] * len(frame))
+    shown["key"] = list(zip(shown["sample_id"], shown["system"], strict=True))
+    contexts = frame.get("retrieved_contexts", [()] * len(frame))
     shown["contexts"] = [
-        tuple(map(str, one)) if isinstance(one, list | tuple) else () for one in found
+        tuple(map(str, passages)) if isinstance(passages, list | tuple) else ()
+        for passages in contexts
     ]
-    if (shown := shown[shown["answer"] != ""]).empty:
+    shown = shown[shown["answer"] != ""]
+    if shown.empty:
         raise RagnbError("no item has an answer; there is nothing to rate")
-    if len(twice := shown.loc[shown["key"].duplicated(), "key"].unique()):
+    twice = shown.loc[shown["key"].duplicated(), "key"].unique()
+    if len(twice):
         raise RagnbError(
             f"two items have one id: {listing(map(' '.join, twice[:3]))}; keep one of each"
         )
     return list(shown.itertuples(index=False, name="Item"))
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as text without spaces around it; empty where it is missing."""
+    if is_missing(cell):
+        return ""
+    return str(cell).strip()
 
 
 class RatingSheet(Sheet):
@@ -236,40 +258,42 @@ class RatingSheet(Sheet):
         seed: int = 0,
         lang: str = "en",
     ) -> None:
-        if isinstance(dimensions, Rubric):
-            rubric = dimensions
-        else:
-            rubric = Rubric()
+        rubric = dimensions if isinstance(dimensions, Rubric) else Rubric()
         if (rubric.low, rubric.high) != (1, 10):
             raise RagnbError(
                 f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10"
             )
-        self._rubric = {one.name: one for one in rubric.dimensions}
-        names = list(
-            self._rubric if dimensions is None or isinstance(dimensions, Rubric) else dimensions
-        )
+        self._rubric = {dimension.name: dimension for dimension in rubric.dimensions}
+        if dimensions is None or isinstance(dimensions, Rubric):
+            names = list(self._rubric)
+        else:
+            names = list(dimensions)
         model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
         super().__init__(model, rater=model.rater)
 
     def _fields(self) -> list[Any]:
         self._scores = dict[str, Any]()
-        made = list[Any]()
+        widgets = list[Any]()
         for name in self.model.dimensions:
             look = {"button_width": "34px", "description_width": "initial"}
             scores = make(
                 "ToggleButtons", options=range(1, 11), value=None, description=name, style=look
             )
-            self._scores[name] = scores.add_class("rg-row").add_class("rg-scores")
+            scores.add_class("rg-row").add_class("rg-scores")
+            self._scores[name] = scores
             hear(self, scores, partial(self._do, self.model.score, name))
-            made += [scores, Html(self.model.lang, self._bands(name)).widget]
-        return made
+            widgets += [scores, Html(self.model.lang, self._bands(name)).widget]
+        return widgets
 
     def _bands(self, name: str) -> Safe:
-        """What a dimension looks at, and what its scores mean."""
-        asked = self._rubric.get(name)
-        known = texts.entry(self.model.lang, "judge.bands").get(name, {})
-        bands = (asked.bands if asked else {}) or known
-        return render("bands.html", about=asked.description if asked else "", bands=bands)
+        """Return what a dimension looks at, and what its scores mean."""
+        dimension = self._rubric.get(name)
+        about = dimension.description if dimension else ""
+        bands = dimension.bands if dimension else {}
+        if not bands:
+            # Those that the judge is shown for a dimension of this name.
+            bands = texts.entry(self.model.lang, "judge.bands").get(name, {})
+        return render("bands.html", about=about, bands=bands)
 
     def _refresh_fields(self, _: bool) -> list[str]:
         model = self.model

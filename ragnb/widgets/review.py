@@ -31,13 +31,15 @@ class Review(Items):
     """
 
     kind = "review"
+    # The first letters of keep, edit and drop, whatever the language.
     keys = MappingProxyType({word[0]: word for word in DECISIONS})
     shown_keys = ", ".join(keys)
 
     def __init__(self, cases: pd.DataFrame, file: str | Path, *, lang: str) -> None:
         questions = review_sheet(cases).rename(columns={"sample_id": "key"})
         super().__init__(list(questions.itertuples(index=False, name="Question")), file, lang)
-        self.cases, self.name = cases, self.file.name
+        self.cases = cases
+        self.name = self.file.name  # in the repr of the sheet
         if self.file.suffix.lower() != ".csv":
             raise RagnbError(
                 f"{place(file)}a review is a CSV file; choose a name that ends in .csv"
@@ -58,20 +60,24 @@ class Review(Items):
         self.editing = decision == "edit"
         if self.item is None or (self.editing and not wording):
             return
+        # The order of both is that of `WORDING`: the question, then its reference answer.
         old = [getattr(self.item, name) for name in WORDING]
         new = [text.strip() for text in wording] or old
-        if self.editing and (new == old or not new[0]):
-            self.problem = self.say("review.unchanged" if new == old else "review.no_question")
+        if self.editing and new == old:
+            self.problem = self.say("review.unchanged")
+        elif self.editing and not new[0]:
+            self.problem = self.say("review.no_question")
         else:
+            # A question that is kept or dropped after an edit has its generated wording again.
             self._save(self.item, {"decision": decision, **dict(zip(WORDING, new, strict=True))})
             self.skip()
 
     def _turn_to(self, at: int) -> None:
         super()._turn_to(at)
-        known = self.done.get(self.item.key, {}) if self.item else {}
-        self.wording = [known.get(name, getattr(self.item, name, "")) for name in WORDING]
-        self.decision = known.get("decision")
-        self.editing = known.get("decision") == "edit"
+        saved = self.done.get(self.item.key, {}) if self.item else {}
+        self.wording = [saved.get(name, getattr(self.item, name, "")) for name in WORDING]
+        self.decision = saved.get("decision")
+        self.editing = self.decision == "edit"
 
     def _read(self) -> pd.DataFrame:
         if self.file.exists():
@@ -79,12 +85,13 @@ class Review(Items):
         return review_sheet(self.cases)
 
     def _take(self, sheet: pd.DataFrame) -> None:
-        self.done = {row["sample_id"]: row for row in records(sheet) if row["decision"]}
-        self.comments |= {
-            row["sample_id"]: row["comment"] for row in records(sheet) if row["comment"]
-        }
+        """Take up the decisions and comments of a sheet."""
+        rows = records(sheet)
+        self.done = {row["sample_id"]: row for row in rows if row["decision"]}
+        self.comments |= {row["sample_id"]: row["comment"] for row in rows if row["comment"]}
 
     def _save(self, item: Any, given: dict[str, str]) -> None:
+        # Read again, as the file may have been edited in a spreadsheet since.
         sheet = self._read()
         if item.key in self.comments:
             given = given | {"comment": self.comments[item.key]}
@@ -139,44 +146,40 @@ class ReviewSheet(Sheet):
 
     def _fields(self) -> list[Any]:
         say = self.model.say
-        model = self.model
         self._keys.description = say("review.keys")
         self._labels = {word: say(f"review.{word}") for word in DECISIONS}
-        look = {"button_width": "84px", "description_width": "initial"}
-        options = [(label, word) for word, label in self._labels.items()]
-        name = say("review.decision")
         self._choice = make(
-            "ToggleButtons", options=options, value=None, description=name, style=look
+            "ToggleButtons",
+            options=[(label, word) for word, label in self._labels.items()],
+            value=None,
+            description=say("review.decision"),
+            style={"button_width": "84px", "description_width": "initial"},
         )
-        hear(
-            self,
-            self._choice.add_class("rg-row").add_class("rg-scores"),
-            partial(self._do, model.enter),
-        )
-        how: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
-        self._wording = [field(say, f"rating.{key}", **how) for key in ("question", "reference")]
+        self._choice.add_class("rg-row").add_class("rg-scores")
+        hear(self, self._choice, partial(self._do, self.model.enter))
+        look: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
+        self._wording = [field(say, f"rating.{key}", **look) for key in ("question", "reference")]
         for text in self._wording:
-            hear(self, text.add_class("rg-row"), lambda _: self._refresh(clear=False))
-        save = button(
-            say,
-            "review.save",
-            lambda: self._do(model.enter, "edit", [t.value for t in self._wording]),
-        )
-        self._editor = make(
-            "VBox", [*self._wording, make("HBox", [save])], layout={"display": "none"}
-        )
+            text.add_class("rg-row")
+            # Only so that the page learns what the kernel holds of the field, see `held`.
+            hear(self, text, lambda _: self._refresh(clear=False))
+        save = make("HBox", [button(say, "review.save", self._save_wording)])
+        self._editor = make("VBox", [*self._wording, save], layout={"display": "none"})
         return [self._choice, self._editor]
+
+    def _save_wording(self) -> None:
+        wording = [text.value for text in self._wording]
+        self._do(self.model.enter, "edit", wording)
 
     def _refresh_fields(self, clear: bool) -> list[str]:
         model = self.model
-        before = self._editor.layout.display
+        was_hidden = self._editor.layout.display == "none"
         chosen = "edit" if model.editing else model.decision
-        self._choice.value, self._editor.layout.display = (
-            chosen,
-            "flex" if model.editing else "none",
-        )
-        for text, words in zip(self._wording, model.wording if clear else (), strict=clear):
-            text.value = words
-        if before == "none" and model.editing:
+        self._choice.value = chosen
+        self._editor.layout.display = "flex" if model.editing else "none"
+        if clear:  # else what is being typed stays
+            for text, words in zip(self._wording, model.wording, strict=True):
+                text.value = words
+        if was_hidden and model.editing:
             self._wording[0].focus()
         return [self._labels.get(chosen or "", ""), *(text.value for text in self._wording)]

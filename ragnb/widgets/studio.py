@@ -24,9 +24,9 @@ from ragnb.widgets.workbench import RunRecord, Workbench
 _COMPLETE = 0
 _INCOMPLETE = 1
 _STOPPED = 130
-# How the folder of a run begins, as 20261128T052050Z.
+# The time with which the folder of a run begins, as 20261128T052050Z.
 _STAMP = "%Y%m%dT%H%M%SZ"
-_STAMP_LENGTH = 16  # characters of the time with which the folder of a run begins
+_STAMP_LENGTH = len("20261128T052050Z")
 _SHOWN_RUNS = 12
 _SHOWN_LINES = 40
 _CHOOSER = {"width": "auto", "flex": "0 1 720px"}
@@ -73,7 +73,7 @@ class Studio(Twin):
         self.model = Workbench(home, lang=lang, changed=self._notice)
         self.editor = WeightEditor(Path(folder).resolve(), lang=self.model.lang)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_due = False
+        self._is_due = False  # whether a drawing is waiting for the kernel's thread
         # Whose report is on the page.
         self._finished: Command | None = None
 
@@ -101,8 +101,8 @@ class Studio(Twin):
         self._stop = button(say, "studio.stop", self._press_stop)
         self._new = field(say, "studio.run", "Dropdown", style=_NAMED, layout=_CHOOSER)
         self._base = field(say, "studio.baseline", "Dropdown", style=_NAMED, layout=_CHOOSER)
-        shown = button(say, "studio.show", self._press_show)
-        compared = button(say, "studio.compare", self._press_compare)
+        show = button(say, "studio.show", self._press_show)
+        compare = button(say, "studio.compare", self._press_compare)
         self._loop = _running_loop()
         self._list_runs()
         self._refresh()
@@ -118,8 +118,8 @@ class Studio(Twin):
             self._said.widget,
             self._heading("studio.runs"),
             self._runs.widget,
-            make("HBox", [self._new, shown], layout=row),
-            make("HBox", [self._base, compared], layout=row),
+            make("HBox", [self._new, show], layout=row),
+            make("HBox", [self._base, compare], layout=row),
             self._page,
         )
 
@@ -132,7 +132,8 @@ class Studio(Twin):
         self._begin(dry_run=True)
 
     def _press_start(self) -> None:
-        # Another scenario may have been chosen since: its bill comes first, too.
+        # The button appears once a bill is complete. Another scenario may have been chosen since: its bill comes
+        # first, too.
         bill = self.model.command
         path = str(self.editor.model.scenario.path)
         self._begin(dry_run=bill is None or path not in bill.words)
@@ -190,12 +191,14 @@ class Studio(Twin):
         code = None if command is None else command.code
         is_busy = command is not None and code is None
         is_bill = command is not None and "--dry-run" in command.words
+        has_bill = is_bill and code == _COMPLETE
         self._estimate.disabled = is_busy
-        self._start.layout.display = "inline-flex" if is_bill and code == _COMPLETE else "none"
+        self._start.layout.display = "inline-flex" if has_bill else "none"
         self._stop.layout.display = "inline-flex" if is_busy else "none"
         if command is None:
             return
-        self._draw_bars(command.stages)
+        # The thread that reads the command goes on writing to its bars and lines: copies are drawn.
+        self._draw_bars(dict(command.stages))
         lines = list(command.lines[-_SHOWN_LINES:])
         if code is None:
             self._stop.disabled = False
@@ -222,13 +225,17 @@ class Studio(Twin):
     def _draw_bars(self, stages: dict[str, Progress]) -> None:
         """Draw a bar for each stage, with its name and how much is done beside it."""
         bars = {bar.name: bar for bar in self._bars.children}
-        for stage, progress in dict(stages).items():
+        for stage, progress in stages.items():
             bar = bars.get(stage) or make("IntProgress", layout={"width": "auto"})
             bar.name = stage
             bar.style = {"description_width": "initial"}
-            bar.max, bar.value = max(progress.total, 1), progress.done
-            of = self.model.say("studio.progress", done=progress.done, total=progress.total)
-            bar.description = f"{stage}: {of}"
+            # The maximum first: a value above it would be cut down to it.
+            bar.max = max(progress.total, 1)
+            bar.value = progress.done
+            done_of_total = self.model.say(
+                "studio.progress", done=progress.done, total=progress.total
+            )
+            bar.description = f"{stage}: {done_of_total}"
             bar.bar_style = "success" if progress.done == progress.total else "info"
             bars[stage] = bar
         self._bars.children = tuple(bars.values())
@@ -251,15 +258,16 @@ class Studio(Twin):
     def _list_runs(self) -> None:
         runs = self.model.runs()
         self._listed = {str(run["page"]): run for run in runs}
+        keys = list(self._listed)
         options = [(_label(run, self.model.say), key) for key, run in self._listed.items()]
-        for place, chooser in enumerate((self._new, self._base)):
+        # Runs are listed newest first: by default the newest one is compared with the one before it.
+        for usual, chooser in enumerate((self._new, self._base)):
             chosen = chooser.value
-            chooser.options = options
-            keys = list(self._listed)
+            chooser.options = options  # which turns the chooser to the first one
             if chosen in self._listed:
                 chooser.value = chosen
             elif keys:
-                chooser.value = keys[min(place, len(keys) - 1)]
+                chooser.value = keys[min(usual, len(keys) - 1)]
         self._runs.show(_runs_table(self.model))
 
     def _chosen(self, chooser: Any) -> RunRecord | None:
@@ -299,16 +307,19 @@ def _runs_table(model: Workbench) -> Safe:
     runs = model.runs()
     if not runs:
         return element("p", model.say("studio.no_runs"), class_="rg-note")
-    heads = ("scenario", "at", "verdict", "value", "n")
+    heads = [model.say(f"index.{head}") for head in ("scenario", "at", "verdict", "value")]
+    heads.append(f">{model.say('index.n')}")  # a column of numbers, set to the right
     rows = [_run_row(run, model.say) for run in runs[:_SHOWN_RUNS]]
-    titles = tuple(model.say(f"index.{head}") for head in heads)
-    return draw(Table((*titles[:-1], f">{titles[-1]}"), tuple(rows)), model.lang)
+    return draw(Table(tuple(heads), tuple(rows)), model.lang)
 
 
 def _run_row(run: RunRecord, say: Any) -> tuple[Any, ...]:
+    """Return the cells of a run in the table of runs; one that was not scored has no score and no n."""
     score = ""
     if run["value"] is not None:
         score = f"{markup.number(run['value'])} {markup.ends(run['low'], run['high'])}"
     outcome = Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}"))
-    n = "" if run["n"] is None else markup.count(run["n"])
+    n = ""
+    if run["n"] is not None:
+        n = markup.count(run["n"])
     return run["scenario"], run["at"], outcome, score, n

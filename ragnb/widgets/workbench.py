@@ -46,6 +46,7 @@ class Workbench:
         self.home = Path(home).resolve()
         self.lang = lang or "en"
         self.say = texts.load(self.lang)
+        # Without the option each scenario is reported in its own language.
         self._lang_of_runs = ["--lang", lang] if lang else []
         self.command: Command | None = None
         self.changed = changed
@@ -80,6 +81,7 @@ class Workbench:
 
     def runs(self) -> list[RunRecord]:
         """Return the runs so far that left a report, the newest first, as `ragnb.report.run.history` does."""
+        # A run that stopped early may have left only its notebook.
         return [run for run in history(self.home / "reports") if run["page"].suffix == ".html"]
 
     def compared(self, new: RunRecord, baseline: RunRecord) -> str:
@@ -112,17 +114,18 @@ def turned(weighing: Weighing) -> list[str]:
     """
     # The file itself: the scenario of an editor has more, such as the dimensions of a rubric with weight 0.
     scenario = load_scenario(str(weighing.scenario.path))
-    rows = {METRIC: weighing.metric_weights, DOC: weighing.doc_weights}
+    in_editor = {METRIC: weighing.metric_weights, DOC: weighing.doc_weights}
     options: list[str] = []
-    for field, weights in rows.items():
+    for field, weights in in_editor.items():
         in_file = dict(getattr(scenario, field))
+        wanted = dict(in_file)
         # A document whose row was removed counts 1 again; a metric without a row keeps what the file says.
-        wanted = {name: w for name, w in in_file.items() if field == METRIC or name in weights}
-        wanted |= {
-            name: weight
-            for name, weight in weights.items()
-            if weight != weighing.start(field, name)
-        }
+        if field == DOC:
+            wanted = {name: weight for name, weight in in_file.items() if name in weights}
+        for name, weight in weights.items():
+            # A weight that was not turned stays as the file has it, named or not.
+            if weight != weighing.start(field, name):
+                wanted[name] = weight
         if wanted != in_file:
             options += ["-p", f"{field}={flow(wanted)}"]
     return options
