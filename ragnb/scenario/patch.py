@@ -10,11 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from pydantic import (
-    BaseModel,
-)
+from pydantic import BaseModel
 
 from ragnb.errors import RagnbError, need_known, place
 from ragnb.files import write_whole
@@ -22,13 +20,11 @@ from ragnb.scenario.fields import SOURCES, is_blank
 from ragnb.scenario.load import load_scenario
 from ragnb.scenario.model import Scenario
 from ragnb.scenario.source import Source, block, compose, dotted, flow, nfc, read_text
-from ragnb.schema import (
-    METRICS,
-)
+from ragnb.schema import METRICS
 
 Patched = Mapping[str, float | None]
 Tree = Mapping[str, Any]
-_BOM = b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"  # of UTF-8
 _PATCHED = ("metric_weights", "doc_weights", "llm_profiles")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.MULTILINE)
@@ -84,10 +80,10 @@ class Patch:
                 raise RagnbError(
                     f"{place(self.to)}a file of this name already exists; choose another name"
                 )
-            mode = self.file.stat().st_mode & 0o777
-            write_whole(
-                self.to, raw[: len(_BOM) * raw.startswith(_BOM)] + self.after.encode(), mode=mode
-            )
+            # Reading left out the mark of a file that begins with one; it is kept.
+            mark = _BOM if raw.startswith(_BOM) else b""
+            permissions = self.file.stat().st_mode & 0o777
+            write_whole(self.to, mark + self.after.encode(), mode=permissions)
         except OSError as error:
             raise RagnbError(f"{place(self.to)}cannot be written: {error.strerror}") from None
         return self.changed
@@ -184,7 +180,7 @@ def plan_patch(
             f"{place(path)}the file changed since it was read; load it again, then save"
         )
     old = source.data
-    new = _merged(scenario, source.data, given, drop or {})
+    new = _merged(scenario, old, given, drop or {})
     if to is None:
         target = file
     else:
@@ -197,14 +193,16 @@ def plan_patch(
                 new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
     before = dict(_leaves(old))
     after = dict(_leaves(new))
+    # In the order of the file, with new keys last.
     keys = [*old, *new]
     places = sorted({**before, **after}, key=lambda where: keys.index(where[0]))
     changed = [dotted(where) for where in places if before.get(where) != after.get(where)]
+    # Refuses what a scenario cannot hold.
     Scenario.of_file(source, new, target)
+    text = source.text
     if changed:
         text = _spliced(source.text, old, new)
-    else:
-        text = source.text
+    # Not every valid file can be spliced: the new text is read again, and must say what was meant.
     with suppress(RagnbError):
         if dict(_leaves(read_text(text, file).data)) == after:
             return Patch(file, target, source.text, text, changed)
@@ -229,35 +227,61 @@ def _merged(
     new = dict(old)
     known = {**METRICS, **scenario.declared}
     # A weight that its name has anyway is not written; that of a rate always is.
-    usual = {
+    usual_weights = {
         key: metric.weight if metric.role == "quality" else None for key, metric in known.items()
     }
     for name, values in given.items():
-        if name == "anchor":
+        if name == "anchor":  # a path, the only value here that is no mapping
             new[name] = values
             continue
         if not isinstance(values, Mapping | None):
             raise RagnbError(f"{name}={values!r} is not a mapping; write {{name: value}}")
-        made = dict(old.get(name) or {})
-        spelled = {nfc(key): key for key in made}
-        for spelling, value in (values or {}).items():
-            key = spelled.get(nfc(spelling)) or str(spelling)
-            if isinstance(value, BaseModel | Mapping):
-                fields = {field: item for field, item in dict(value).items() if not is_blank(item)}
-                value = {**(made.get(key) or {}), **fields} or None
-            elif isinstance(value, Real) and not isinstance(value, bool | int):
-                value = float(value)
-            same = usual.get(key, 1.0) if name == "metric_weights" else 1.0
-            if not is_blank(value) and (key in made or isinstance(value, bool) or value != same):
-                made[key] = value
-        new[name] = made or old.get(name)
+        usual = usual_weights if name == "metric_weights" else {}
+        entries = _with_entries(old.get(name) or {}, values or {}, usual)
+        # A key that the file has without a value stays as it is where nothing is put in.
+        new[name] = entries or old.get(name)
     for name, keys in drop.items():
         need_known("drop", name, _PATCHED)
         gone = {nfc(key) for key in keys}
-        new[name] = {
-            key: value for key, value in (new.get(name) or {}).items() if nfc(key) not in gone
-        } or None
+        entries = new.get(name) or {}
+        kept = {key: value for key, value in entries.items() if nfc(key) not in gone}
+        new[name] = kept or None
     return new
+
+
+def _with_entries(old: Tree, given: Tree, usual: Mapping[str, float | None]) -> dict[str, Any]:
+    """Return a mapping of the file with other entries put in; `usual` are weights that are not 1 by default."""
+    entries = dict(old)
+    spelled = {nfc(key): key for key in entries}
+    for spelling, value in given.items():
+        key = spelled.get(nfc(spelling)) or str(spelling)
+        if isinstance(value, BaseModel | Mapping):  # a profile, of which only some fields are given
+            fields = {field: item for field, item in dict(value).items() if not is_blank(item)}
+            value = {**(entries.get(key) or {}), **fields} or None
+        elif isinstance(value, Real) and not isinstance(value, bool | int):
+            value = float(value)  # of a number of numpy
+        if is_blank(value):
+            continue
+        # True equals 1.0 and is no weight: it is put in, so that checking the result refuses it.
+        is_usual = not isinstance(value, bool) and value == usual.get(key, 1.0)
+        if key in entries or not is_usual:
+            entries[key] = value
+    return entries
+
+
+class _Edit(NamedTuple):
+    """What is written in the place of a text from `start` up to `end`; where both are equal it is put in."""
+
+    start: int
+    end: int
+    written: str
+
+
+class _Layout(NamedTuple):
+    """How a file is written: what ends its lines, and by how many spaces a nested mapping is set in."""
+
+    newline: str
+    step: int
 
 
 def _spliced(text: str, old: Tree, new: Tree) -> str:
@@ -265,90 +289,108 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
 
     Lists are the same in both. A mapping that loses its last key reads as None.
     """
-    made = ""
-    at = 0
     line_end = _BREAK.search(text)
-    newline, indent = (
-        line_end[0] if line_end else "\n",
-        re.search(r"^( +)[^\s#]", text, re.MULTILINE),
+    first_indent = re.search(r"^( +)[^\s#]", text, re.MULTILINE)
+    layout = _Layout(
+        newline=line_end[0] if line_end else "\n",
+        step=len(first_indent[1]) if first_indent else 2,
     )
-    edits = _edits(text, compose(text), old, new, newline, len(indent[1]) if indent else 2)
-    for start, end, written in sorted(edits, key=lambda edit: edit[:2]):
-        made += text[at:start]
-        # What is put in as whole lines starts on a line of its own.
-        own_line = (
-            start == end and written.endswith(newline) and made and not made.endswith(("\r", "\n"))
-        )
-        made = made + newline * bool(own_line) + written
-        at = max(at, end)
-    return made + text[at:]
+    spliced = ""
+    at = 0  # up to where the old text is taken over
+    edits = _edits(text, compose(text), old, new, layout)
+    # Edits at one place stay in their order: what is nested deeper is written first.
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        spliced += text[at : edit.start]
+        is_of_whole_lines = edit.start == edit.end and edit.written.endswith(layout.newline)
+        # The line before has no end where the file ends without one.
+        if is_of_whole_lines and spliced and not spliced.endswith(("\r", "\n")):
+            spliced += layout.newline
+        spliced += edit.written
+        at = max(at, edit.end)
+    return spliced + text[at:]
 
 
 def _edits(
-    text: str, node: Any, old: Tree, new: Tree, newline: str, step: int, top: bool = True
-) -> Iterator[tuple[int, int, str]]:
-    """Yield from where, to where and by what the text of a mapping changes, what is nested deeper first."""
+    text: str, node: Any, old: Tree, new: Tree, layout: _Layout, *, top: bool = True
+) -> Iterator[_Edit]:
+    """Yield how the text of a mapping changes, what is nested deeper first; `node` is what ruamel composed."""
     kept = [entry for entry in node.value if entry[0].value in new]
-    fresh = {name: value for name, value in new.items() if name not in old and value is not None}
+    added = {name: value for name, value in new.items() if name not in old and value is not None}
     for nth, (key, value) in enumerate(node.value):
-        start = value.start_mark.index
-        end = value.end_mark.index
         before = old[key.value]
         after = new.get(key.value)
-        # What is new takes the place of what goes.
-        if key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1:
-            yield key.start_mark.index, _end(text, key, value), flow(fresh)[1:-1]
-            fresh = {}
-        elif key.value not in new:
-            yield *_taken_out(text, node, nth, kept), ""
+        is_gone = key.value not in new
+        is_last = nth == len(node.value) - 1
+        if is_gone and is_last and node.flow_style and added:
+            # What is new takes the place of what goes.
+            yield _Edit(key.start_mark.index, _end(text, key, value), flow(added)[1:-1])
+            added = {}
+        elif is_gone:
+            yield _removal(text, node, nth, kept)
         elif value.id == "mapping" and isinstance(after or {}, Mapping):
-            yield from _edits(text, value, before, after or {}, newline, step, top=False)
-        elif after == before:
-            continue
-        elif value.value or value.style is not None:
-            yield start, end, flow(after, value.style) + newline * text[start:end].endswith("\n")
-        elif isinstance(after, Mapping) and not node.flow_style:  # nothing stands after the colon
-            at = _line_end(text, _end(text, key, value))
-            yield at, at, block(after, key.start_mark.column + step, newline, step)
-        else:
-            colon = _end(text, key, value)
-            yield colon, colon, f" {flow(after)}"
+            yield from _edits(text, value, before, after or {}, layout, top=False)
+        elif after != before:
+            yield _replacement(text, node, key, value, after, layout)
     if node.value:
         last = _end(text, *node.value[-1])
     else:
-        last = node.start_mark.index + 1
-    if fresh and node.flow_style:
-        yield last, last, ", " * bool(kept) + flow(fresh)[1:-1]
-    elif fresh:
-        # Comments at the foot of a file belong to what stands above them.
-        foot = _DOCUMENT_END.search(text, last) if top else None
-        if foot:
-            at = foot.start()
-        elif top:
-            at = len(text)
-        else:
-            at = _line_end(text, last)
-        yield at, at, block(fresh, node.start_mark.column, newline, step)
+        last = node.start_mark.index + len("{")
+    if added and node.flow_style:
+        comma = ", " if kept else ""
+        yield _Edit(last, last, comma + flow(added)[1:-1])
+    elif added:
+        at = _foot(text, last) if top else _line_end(text, last)
+        lines = block(added, node.start_mark.column, layout.newline, layout.step)
+        yield _Edit(at, at, lines)
 
 
-def _taken_out(text: str, node: Any, nth: int, kept: list[Any]) -> tuple[int, int]:
-    """Where an entry that goes begins and ends: its whole lines, or its part of a list in braces."""
+def _foot(text: str, last: int) -> int:
+    """Return where a file takes new keys; `last` is the end of its last entry."""
+    # Comments at the foot of a file belong to what is above them.
+    document_end = _DOCUMENT_END.search(text, last)
+    if document_end:
+        return document_end.start()
+    return len(text)
+
+
+def _replacement(text: str, node: Any, key: Any, value: Any, after: Any, layout: _Layout) -> _Edit:
+    """Return how an entry of `node` gets another value."""
+    if value.value or value.style is not None:
+        start = value.start_mark.index
+        end = value.end_mark.index
+        # The end of a block of text (| or >) is that of its last line.
+        line_end = layout.newline if text[start:end].endswith("\n") else ""
+        return _Edit(start, end, flow(after, value.style) + line_end)
+    # Nothing is written after the colon.
+    colon = _end(text, key, value)
+    if isinstance(after, Mapping) and not node.flow_style:
+        at = _line_end(text, colon)
+        column = key.start_mark.column + layout.step
+        return _Edit(at, at, block(after, column, layout.newline, layout.step))
+    return _Edit(colon, colon, f" {flow(after)}")
+
+
+def _removal(text: str, node: Any, nth: int, kept: list[Any]) -> _Edit:
+    """Return how an entry goes: with its whole lines, or with its part of a list in braces."""
     key, value = node.value[nth]
     start = key.start_mark.index
     end = _end(text, key, value)
     if not node.flow_style:
-        return start - key.start_mark.column, _line_end(text, end)
-    if comma := re.compile(r"\s*,[ \t]*").match(text, end):
-        return start, comma.end()
-    before = _end(text, *kept[-1]) if kept else start
-    # A comment in between stays, and so does its comma.
-    between = re.fullmatch(r"\s*,\s*", text[before:start])
-    return before if between else start, end
+        return _Edit(start - key.start_mark.column, _line_end(text, end), "")
+    comma_after = re.compile(r"\s*,[ \t]*").match(text, end)
+    if comma_after:
+        return _Edit(start, comma_after.end(), "")
+    # The last entry goes with the comma before it. A comment in between stays, and so does its comma.
+    end_before = _end(text, *kept[-1]) if kept else start
+    if re.fullmatch(r"\s*,\s*", text[end_before:start]):
+        start = end_before
+    return _Edit(start, end, "")
 
 
 def _end(text: str, key: Any, value: Any) -> int:
-    """Where an entry ends: a block mapping's own mark lies past the comments that follow it."""
-    if value.value == "" and getattr(value, "style", "") is None:
+    """Return where an entry ends: a block mapping's own mark lies past the comments that follow it."""
+    is_empty = value.value == "" and getattr(value, "style", "") is None
+    if is_empty:  # and its own mark is at whatever follows
         return text.index(":", key.end_mark.index) + 1
     if value.id != "scalar" and value.value and not value.flow_style:
         last = value.value[-1]
@@ -359,7 +401,7 @@ def _end(text: str, key: Any, value: Any) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """The beginning of the next line."""
+    """Return the beginning of the next line."""
     if text[at - 1 : at] in ("\r", "\n"):  # a block of text ends there already
         return at
     line_end = _BREAK.search(text, at)
