@@ -40,10 +40,10 @@ def example_of(where: KeyPath, given: Any) -> Any:
     (['language'], {'system': 'strong'})
     """
     path = path_of(where)
-    if path in ("gates", "gates[]") and (gates := _meant_gates(given)):
-        if path == "gates":
-            return gates
-        return gates[0]
+    if path in ("gates", "gates[]"):
+        gates = _meant_gates(given)
+        if gates:
+            return gates if path == "gates" else gates[0]
     if path in _LISTS_OF_TEXT and isinstance(given, str) and _may_be_repeated(given):
         return [given]
     return EXAMPLES.get(path)
@@ -62,19 +62,25 @@ def path_of(where: KeyPath) -> str:
     >>> path_of(("gates", 0)), path_of(("rubric", "passing"))
     ('gates[]', 'rubric.passing')
     """
-    return "".join("[]" if isinstance(part, int) else f".{part}" for part in where)[1:]
+    parts = ["[]" if isinstance(part, int) else f".{part}" for part in where]
+    return "".join(parts)[1:]  # without the point before the first key
 
 
 def _meant_gates(given: Any) -> list[dict[str, Any]]:
     """Return the gates that a comparison such as ``faithfulness>0.8``, or names with numbers, mean."""
-    if isinstance(given, str) and (fit := _COMPARISON.fullmatch(given)):
+    if isinstance(given, str):
+        fit = _COMPARISON.fullmatch(given)
+        if fit is None:
+            return []
         name, sign, number = fit.groups()
-        return [_gate(name, ">=" if sign[0] in ">≥" else "<=", float(number))]
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        op = ">=" if sign[0] in ">≥" else "<="
+        return [_gate(name, op, float(number))]
+    if not isinstance(given, Mapping):
         return []
-    numbers = [isinstance(value, Real) and not isinstance(value, bool) for value in given.values()]
-    if not given or not all(numbers) or not all(re.fullmatch(r"\w+", name) for name in given):
-        return []
+    for name, value in given.items():
+        is_name = isinstance(name, str) and re.fullmatch(r"\w+", name)
+        if not is_name or not _is_number(value):
+            return []
     lower = {name for name, metric in METRICS.items() if metric.better == "lower"}
     return [
         _gate(name, "<=" if name in lower else ">=", float(value)) for name, value in given.items()
@@ -93,7 +99,11 @@ def bound_of(where: KeyPath, given: Any) -> str:
     >>> bound_of(("gates", 0, "min"), 0.8), bound_of(("gates", 0, "minn"), 0.8)
     ('>=', '')
     """
-    is_number = isinstance(given, Real) and not isinstance(given, bool)
-    if where[0] == "gates" and is_number:
+    if where[0] == "gates" and _is_number(given):
         return _BOUNDS.get(str(where[-1]), "")
     return ""
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)

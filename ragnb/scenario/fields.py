@@ -25,35 +25,36 @@ from pydantic import (
 from ragnb.errors import did_you_mean
 from ragnb.files import is_pattern, matched
 from ragnb.scenario.source import flow, invisible, nfc
-from ragnb.schema import (
-    METRICS,
-    Frozen,
-    Metric,
-    Rubric,
-    known_metric,
-    refuse,
-)
+from ragnb.schema import METRICS, Frozen, Metric, Rubric, known_metric, refuse
 from ragnb.schema.secrets import masked, shown
 
+# The keys that name an input; the first one that is given lends the scenario its name.
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
+_MOST_NAMES = 10_000  # of a folder, in which names near to the given one are looked for
 
 
 def _visible(value: str) -> str:
+    """Take text in which there is something to see, and nothing that cannot be seen."""
     if not value.strip():
         raise ValueError("is blank; write a word or leave the key out")
-    if unseen := invisible(value):
+    unseen = invisible(value)
+    if unseen:
         raise ValueError(f"contains invisible characters ({', '.join(unseen)}); retype it")
     return value
 
 
 def _number(value: Any) -> Any:
+    """Return a Decimal as a float; what else there is, a strict field refuses itself."""
+    # A signaling NaN cannot become a float.
     if isinstance(value, Decimal) and not value.is_snan():
         return float(value)
     return value
 
 
 def _with_ratings(labels: int, info: ValidationInfo) -> int:
-    if info.data.get("ratings", "") is None:  # else its own refusal says enough
+    """Take a number of planned labels only beside ratings."""
+    # `info.data` has no field that was refused: its own refusal says enough.
+    if info.data.get("ratings", "") is None:
         raise ValueError(
             "needs ratings, and none are given; name their file (ratings:), or remove the key"
         )
@@ -61,6 +62,8 @@ def _with_ratings(labels: int, info: ValidationInfo) -> int:
 
 
 def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
+    """Take a mapping without two spellings of one name."""
+    # YAML refuses these itself: this is for settings that are made in Python.
     first: dict[str, str] = {}
     for key in values:
         if first.setdefault(nfc(key), key) != key:
@@ -69,6 +72,7 @@ def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _distinct_targets(columns: dict[str, str]) -> dict[str, str]:
+    """Take columns of which no two become one."""
     first: dict[str, str] = {}
     for theirs, ours in columns.items():
         if first.setdefault(ours, theirs) != theirs:
@@ -77,6 +81,7 @@ def _distinct_targets(columns: dict[str, str]) -> dict[str, str]:
 
 
 def distinct_gates(gates: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Take gates of different names."""
     names = [gate.name for gate in gates]
     for i, name in enumerate(names):
         if name in names[:i]:
@@ -96,6 +101,7 @@ def _comparable(value: Any) -> str | int | bool | float:
 def as_sample(value: Any) -> bool | float:
     """Take whether the traces are a sample, or the share that makes one of them."""
     share = _number(value)
+    # True equals 1 and is another answer: the traces are a sample already.
     if isinstance(share, bool) or (isinstance(share, int | float) and 0 < share <= 1):
         return share
     raise ValueError(
@@ -105,6 +111,7 @@ def as_sample(value: Any) -> bool | float:
 
 def _encoding(value: str) -> str:
     """Take an encoding that this Python knows and that makes text."""
+    # Some codecs, such as rot13 and base64, are no encodings of text: `str.encode` refuses them.
     try:
         "a".encode(value)
     except (LookupError, ValueError):
@@ -117,13 +124,14 @@ def _encoding(value: str) -> str:
 
 def _pattern(value: str) -> str:
     """Take a regular expression of the linear-time engine that reads the answers: no pattern can hang it."""
-    import polars as pl
+    import polars as pl  # takes long to import, and few scenarios have a pattern
 
     if not value.strip():
         raise ValueError("is blank and would match every answer; remove it")
     try:
         pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
     except pl.exceptions.PolarsError as error:
+        # Its message shows the pattern, with an arrow below, before the line that says why.
         reason = re.search(
             r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE
         )
@@ -141,10 +149,17 @@ def _baseline(value: Any, info: ValidationInfo) -> Any:
         raise ValueError(
             f"{shown(value)} is not a baseline; name a system, or a file or run to compare with"
         )
-    path: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
+    path = _folder(info) / value
     if path.exists():
         return path.resolve()
     return str(value)
+
+
+def _folder(info: ValidationInfo) -> Path:
+    """Return the folder to which paths are relative: that of the scenario's file, else the working directory."""
+    context = info.context or {}
+    folder: Path = context.get("folder") or Path.cwd()
+    return folder
 
 
 def _input_file(value: Any, info: ValidationInfo) -> Path:
@@ -157,51 +172,62 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
         raise ValueError(
             f"{shown(value)} is not a path; name one file, relative to the scenario's folder"
         )
-    folder: Path = (info.context or {}).get("folder") or Path.cwd()
-    several = info.field_name in ("scores", "traces")
-    of_documents = info.field_name == "documents"
-    given = masked(str(value))
-    names = None
-    is_folder = False
+    folder = _folder(info)
+    may_be_several = info.field_name in ("scores", "traces")
+    may_be_folder = info.field_name == "documents"
     path = folder / value
+    is_folder = False
+    names = None  # of the files beside it, or in it; None where there is no such folder
+    # OSError: there is no such folder, it may not be read, or a name is too long. RuntimeError: a link leads to
+    # itself.
     with suppress(OSError, RuntimeError):
         # A link keeps its own name, which tells the format.
         path = path.parent.resolve() / path.name
-        if (
-            path.is_file()
-            or (of_documents and path.is_dir())
-            or (several and is_pattern(path) and matched(path))
-        ):
+        if path.is_file() or (may_be_folder and path.is_dir()):
+            return path
+        if may_be_several and is_pattern(path) and matched(path):
             return path
         is_folder = path.is_dir()
-        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[
-            :10_000
-        ]
+        looked_in = path if is_folder else path.parent
+        names = sorted(entry.name for entry in os.scandir(looked_in))[:_MOST_NAMES]
+    given = masked(str(value))
     if "://" in given:
         raise ValueError(f"{given!r} is an address; save the file and name it here")
-    if is_pattern(path):
-        if not several:
-            step = "name one file; only scores and traces may be a pattern or a folder of files"
-            raise ValueError(
-                f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}"
-            )
-        have = did_you_mean("", names or [])
-        if is_folder:
-            raise ValueError(
-                f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}"
-            )
-        raise ValueError(f"no file matches the pattern {given!r} {have if names else ''}".rstrip())
+    if is_pattern(path):  # which a folder is, too
+        raise _pattern_refusal(given, names, is_folder=is_folder, may_be_several=may_be_several)
     if names is None:
         raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
     raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def _pattern_refusal(
+    given: str, names: list[str] | None, *, is_folder: bool, may_be_several: bool
+) -> ValueError:
+    """Return the refusal of a pattern or a folder: only some keys take one, or none of its files fits."""
+    if not may_be_several:
+        what = "a folder" if is_folder else "a pattern"
+        return ValueError(
+            f"{given!r} is {what}; name one file; only scores and traces may be a pattern or a folder of files"
+        )
+    have = did_you_mean("", names or [])
+    if is_folder:
+        return ValueError(
+            f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}"
+        )
+    if not names:
+        return ValueError(f"no file matches the pattern {given!r}")
+    return ValueError(f"no file matches the pattern {given!r} {have}".rstrip())
 
 
 def _no_weights(metrics: Any) -> Any:
     """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
     if isinstance(metrics, Mapping):
         weights = metrics
+    elif hasattr(metrics, "to_dict"):
+        weights = metrics.to_dict()
     else:
-        weights = getattr(metrics, "to_dict", dict)()
+        return metrics
+    # A Series of texts is a list of names.
     if weights and not any(isinstance(value, str) for value in weights.values()):
         names = masked(str(list(weights)))
         raise ValueError(f"is a list of names, such as {names}; weights go into metric_weights")
@@ -212,8 +238,9 @@ def declared_metrics(
     rubric: Rubric | None, metrics: tuple[str | Metric, ...] | None
 ) -> dict[str, Metric]:
     """Return the metrics that a scenario declares itself: the dimensions of its rubric, and Metric objects."""
+    dimensions = rubric.metrics if rubric else ()
     objects = [metric for metric in metrics or () if isinstance(metric, Metric)]
-    return {metric.name: metric for metric in (*(rubric.metrics if rubric else ()), *objects)}
+    return {metric.name: metric for metric in (*dimensions, *objects)}
 
 
 def _known_metrics(
@@ -239,15 +266,19 @@ def _known_metrics(
 
 def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
     """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
-    if {"rubric", "metrics"} <= info.data.keys():  # else their refusal says enough
-        declared = declared_metrics(info.data["rubric"], info.data["metrics"])
-        once = (info.context or {}).get("declared", ())
-        for name in (name for name in weights if name not in once):
+    if not {"rubric", "metrics"} <= info.data.keys():  # their refusal says enough
+        return weights
+    declared = declared_metrics(info.data["rubric"], info.data["metrics"])
+    # Metrics of the file whose list an override took the place of, see `Scenario.replace`.
+    declared_before = (info.context or {}).get("declared", ())
+    for name in weights:
+        if name not in declared_before:
             _need_known(name, [*declared, *METRICS], name)
     return weights
 
 
 def _need_known(name: str, known: list[str], where: str | int) -> None:
+    """Refuse a metric that nobody declared; `where` is its place in the list or mapping."""
     if name not in known and known_metric(name) is None:
         raise refuse(
             f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. Declare a metric of "
@@ -268,6 +299,8 @@ Where = dict[Text, Annotated[str | int | bool | float, PlainValidator(_comparabl
 Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)]
 Weights = Annotated[dict[Text, Weight], AfterValidator(_distinct_keys)]
 MetricWeights = Annotated[Weights, AfterValidator(_known_weights)]
+# Tagged, so that pydantic reports what is wrong with the kind that was given, and not with both; `findings`
+# leaves out the tags, which are in brackets.
 _MetricRow = Annotated[
     Annotated[str, Field(strict=True), Tag("<name>")] | Annotated[Metric, Tag("<metric>")],
     Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
@@ -360,15 +393,15 @@ def input_name(path: str | Path) -> str:
     ('traces', 'scores')
     """
     path = Path(path)
+    stem = path.stem
     if path.suffix == ".gz":
-        plain = path.stem.split(".jsonl")[0]
-    else:
-        plain = path.stem
-    if not any(char in plain for char in "*?["):
+        stem = path.stem.split(".jsonl")[0]
+    if not any(char in stem for char in "*?["):
         return path.stem
-    return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(
-        r"[*?\[\]]", "", path.parent.name
-    )
+    plain = re.sub(r"\[.*?\]|[*?]", "", stem).strip(" -_.")
+    if plain:
+        return plain
+    return re.sub(r"[*?\[\]]", "", path.parent.name)
 
 
 def is_blank(value: object) -> bool:

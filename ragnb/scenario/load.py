@@ -40,12 +40,9 @@ def load_scenario(path: str | Path) -> Scenario:
     file = Path(path)
     try:
         if not file.is_file():
-            near = sorted(
-                one.name
-                for one in file.parent.resolve().iterdir()
-                if one.suffix in (".yaml", ".yml")
-            )
-            raise RagnbError(f"no scenario at {str(file)!r}; {did_you_mean(file.name, near)}")
+            beside = file.parent.resolve().iterdir()
+            names = sorted(other.name for other in beside if other.suffix in (".yaml", ".yml"))
+            raise RagnbError(f"no scenario at {str(file)!r}; {did_you_mean(file.name, names)}")
         return Scenario.of_file(read_text(text_of(file), file))
     except OSError as error:
         message = f"cannot read the scenario {str(file)!r}: {error.strerror}"
@@ -69,8 +66,8 @@ def metric_place(scenario: Scenario, name: str) -> str:
     listed = source.data.get("metrics")
     items = listed if isinstance(listed, list) else [listed]
     for i, item in enumerate(items):
-        own_name = item.get("name") if isinstance(item, Mapping) else item
-        if own_name == name:
+        item_name = item.get("name") if isinstance(item, Mapping) else item
+        if item_name == name:
             where = ("metrics", i) if isinstance(listed, list) else ("metrics",)
             return place(scenario.path, source.line(where), dotted(where))
     return ""

@@ -224,13 +224,15 @@ class Scenario(Frozen):
         **settings: Any,
     ) -> None:
         message = ""
+        # As BaseModel.__init__ does, which takes no context.
         try:
             self.__pydantic_validator__.validate_python(
                 settings, self_instance=self, context=_context
             )
         except ValidationError as error:
             message = findings(error, _source, Scenario)
-        if message:  # raised again: what pydantic raises holds the input, and with it perhaps a key
+        # Raised outside of the `except`: what pydantic raises holds the input, and with it perhaps a key.
+        if message:
             raise RagnbError(message)
         self._source = _source
         self._context = _context or {}
@@ -240,17 +242,19 @@ class Scenario(Frozen):
     def _named(cls, data: dict[str, Any]) -> dict[str, Any]:
         """A key without a value is a key left out; the first input file lends its name."""
         given = {key: value for key, value in data.items() if value is not None}
-        first = next((given[key] for key in SOURCES if isinstance(given.get(key), str | Path)), "")
-        stem = input_name(first)
+        inputs = [given[key] for key in SOURCES if isinstance(given.get(key), str | Path)]
+        stem = input_name(inputs[0]) if inputs else ""
+        # A name that `Text` would refuse is not lent: nobody wrote it into a key.
         if stem.strip() and not invisible(stem):
             given.setdefault("name", stem)
         return given
 
     @model_validator(mode="after")
     def _has_input(self, info: ValidationInfo) -> Scenario:
-        if not (info.context or {}).get("without_files") and all(
-            getattr(self, key) is None for key in SOURCES
-        ):
+        """Refuse settings without anything to evaluate, unless it is in memory already."""
+        context = info.context or {}
+        has_input = any(getattr(self, key) is not None for key in SOURCES)
+        if not has_input and not context.get("without_files"):
             raise ValueError(
                 f"a scenario needs at least one of {', '.join(SOURCES)}; add one, such as 'scores: my_scores.csv'"
             )
@@ -264,9 +268,12 @@ class Scenario(Frozen):
     @property
     def named_metrics(self) -> list[str]:
         """The metrics that its list, its weights and its gates name."""
-        listed = [one if isinstance(one, str) else one.name for one in self.metrics or ()]
+        listed = [
+            metric if isinstance(metric, str) else metric.name for metric in self.metrics or ()
+        ]
         weighed = [name for name, weight in self.metric_weights.items() if weight > 0]
-        return list(dict.fromkeys([*listed, *weighed, *(g.metric for g in self.gates or ())]))
+        gated = [gate.metric for gate in self.gates or ()]
+        return list(dict.fromkeys([*listed, *weighed, *gated]))
 
     @classmethod
     def without_files(cls, **settings: Any) -> Scenario:
@@ -284,13 +291,11 @@ class Scenario(Frozen):
         cls, source: Source, data: Mapping[str, Any] | None = None, file: Path | None = None
     ) -> Scenario:
         """Return the settings of a file, which lends its name and its folder."""
-        data = data or source.data
+        settings = dict(data or source.data)
         file = file or source.file
-        if data.get("name") is not None:
-            name = {}
-        else:
-            name = {"name": file.stem}
-        return cls({"folder": file.parent.resolve()}, source, **{**data, **name})
+        if settings.get("name") is None:
+            settings["name"] = file.stem
+        return cls({"folder": file.parent.resolve()}, source, **settings)
 
     @property
     def path(self) -> Path | None:
@@ -332,6 +337,7 @@ class Scenario(Frozen):
         >>> mine.replace(metric_weights={"faithfulness": "", "context_recall": 0.5}).metric_weights
         {'faithfulness': 2.0, 'context_recall': 0.5}
         """
+        # Only what was set, so that the new scenario, too, knows what is left to its default.
         settings = {
             key: getattr(self, key)
             for key in self.__pydantic_fields__
@@ -343,8 +349,9 @@ class Scenario(Frozen):
             if is_blank(value):
                 continue
             if key.endswith("_weights") and isinstance(value, Mapping):
-                kept_fields = {k: v for k, v in getattr(self, key).items() if k in value}
-                value = kept_fields | {k: v for k, v in value.items() if not is_blank(v)}
+                kept = {name: w for name, w in getattr(self, key).items() if name in value}
+                given = {name: w for name, w in value.items() if not is_blank(w)}
+                value = kept | given
             settings[key] = value
         # The weight of a metric of the file stays where `metrics=` leaves the metric out.
         declared = {*self._context.get("declared", ()), *self.declared}
@@ -360,8 +367,8 @@ class Scenario(Frozen):
                 yield name, str(value) if isinstance(value, Path) else value
 
     def _repr_html_(self) -> str:
-        lines = [f"{name}: {value}" for name, value in self.__repr_args__()]
-        return f"<pre>{escape(chr(10).join(lines))}</pre>"
+        text = "\n".join(f"{name}: {value}" for name, value in self.__repr_args__())
+        return f"<pre>{escape(text)}</pre>"
 
     def snapshot_text(self, relative_to: str | Path | None = None) -> str:
         """Return YAML that gives these settings again when it is loaded: all of them, in a fixed order.
@@ -384,6 +391,8 @@ class Scenario(Frozen):
         else:
             folder = self._context.get("folder") or Path.cwd()
         tree = self.model_dump(exclude_none=True)
+        # Without a weight that is left of a metric whose declaration an override replaced, see `replace`: loading
+        # the text would refuse it.
         tree["metric_weights"] = {
             name: weight
             for name, weight in self.metric_weights.items()
@@ -395,10 +404,10 @@ class Scenario(Frozen):
                     value = Path(os.path.relpath(value, folder.resolve()))
                 tree[key] = value.as_posix()
             elif key in ("metrics", "gates"):
-                items = getattr(self, key)
+                # An item is written on one line, without what it has by default.
                 tree[key] = [
                     TypeAdapter(type(item)).dump_python(item, exclude_defaults=True)
-                    for item in items
+                    for item in getattr(self, key)
                 ]
         return block(tree)
 
@@ -417,8 +426,11 @@ def need_arguments(function: Callable[..., Any], settings: Mapping[str, Any]) ->
     for name in settings:
         if name in fields:
             continue
-        named = inspect.signature(function).parameters.values()
-        parameters = [one.name for one in named if one.kind is one.KEYWORD_ONLY]
+        parameters = [
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
         near = near_names(masked(name), dict.fromkeys([*parameters, *fields]))
         if near:
             hint = f"did you mean {' or '.join(map(repr, near))}?"

@@ -6,23 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import (
-    BaseModel,
-    ValidationError,
-)
+from pydantic import BaseModel, ValidationError
 
 from ragnb.errors import did_you_mean, listing, place
 from ragnb.scenario.examples import EXAMPLES, KeyPath, bound_of, example_of, path_of
 from ragnb.scenario.fields import Allow, Bands, Generation, System
 from ragnb.scenario.source import REFUSALS, Source, dotted, flow
-from ragnb.schema import (
-    Anchor,
-    Dimension,
-    Gate,
-    Metric,
-    Profile,
-    Rubric,
-)
+from ragnb.schema import Anchor, Dimension, Gate, Metric, Profile, Rubric
 from ragnb.schema.secrets import masked, shown
 
 _MOST_FINDINGS = 10  # that are listed of one scenario
@@ -50,20 +40,26 @@ def findings(error: ValidationError, source: Source | None, top: type[BaseModel]
 
     `top` is the class that was validated.
     """
-    lines: dict[str, None] = {}
+    lines = []
     for item in error.errors(include_url=False):
+        # The tags of a union are in its places, such as <metric>, and no keys that anybody wrote.
         where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
+        # What is wrong with a key itself has this below it.
         if where[-1:] == ("[key]",):
             where = where[:-1]
+        # A check of a whole list or mapping says itself which entry it refuses, see `ragnb.schema.refuse`.
         where += tuple(item.get("ctx", {}).get("below", ()))
-        file, line = (source.file, source.line(where)) if source else (None, None)
         reason = _reason(item, where, top, in_file=source is not None)
-        lines[f"{place(file, line, dotted(where) or None)}{reason}"] = None
+        key = dotted(where) or None
+        if source:
+            lines.append(f"{place(source.file, source.line(where), key)}{reason}")
+        else:
+            lines.append(f"{place(None, None, key)}{reason}")
+    lines = list(dict.fromkeys(lines))  # each once
+    shown_lines = lines[:_MOST_FINDINGS]
     if len(lines) > _MOST_FINDINGS:
-        rest = [f"… and {len(lines) - _MOST_FINDINGS} more"]
-    else:
-        rest = []
-    return "\n".join([*list(lines)[:_MOST_FINDINGS], *rest])
+        shown_lines.append(f"… and {len(lines) - _MOST_FINDINGS} more")
+    return "\n".join(shown_lines)
 
 
 def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -> str:
@@ -77,8 +73,10 @@ def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -
         return "is required"
     if kind in ("ragnb", "value_error"):
         return masked(str(context["reason" if kind == "ragnb" else "error"]))
+    # A strict float takes every int that a float can hold.
     if kind == "float_type" and isinstance(value, int) and not isinstance(value, bool):
         return "the number is too large"
+    share = _share_meant(kind, context, value)
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         if isinstance(value, str):
@@ -86,13 +84,15 @@ def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -
         else:
             hint = f"(have: {listing(choices)})"
         reason = f"is not known; {masked(hint)}"
-    elif share := _share_meant(kind, context, value):
-        reason = f"{_REASONS[kind].format(**context).partition(';')[0]}; write {share}"
+    elif share:
+        # The share takes the place of the advice behind the semicolon.
+        what = _REASONS[kind].format(**context).partition(";")[0]
+        reason = f"{what}; write {share}"
     elif kind in _REASONS:
         reason = _REASONS[kind].format(**context, how=_how(where, value, in_file=in_file))
     else:
         reason = masked(item["msg"])
-    # Below llm_profiles a key may have strayed.
+    # Below llm_profiles a key may have strayed: no value is repeated there.
     if where[:1] == ("llm_profiles",):
         return reason
     return f"{shown(value)} {reason}"
@@ -115,18 +115,20 @@ def _unknown_key(where: KeyPath, value: Any, top: type[BaseModel], *, in_file: b
     """Word a key that no class has, with the near names, or how the whole is written where none is near."""
     above = ".".join(part for part in where[:-1] if isinstance(part, str))
     owner = OWNERS.get(above) or OWNERS.get(str(where[0]), top)
-    reason = did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))
-    if op := bound_of(where, value):
+    hint = did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))
+    op = bound_of(where, value)
+    if op:
         if in_file:
             meant = f'op: "{op}", threshold: {value:g}'
         else:
             meant = f"op='{op}', threshold={value:g}"
-        return f"is not known; {reason}. Write {meant}"
-    if reason.startswith("(have") and (example := EXAMPLES.get(path_of(where[:-1]))):
-        return (
-            f"is not known; {reason}. Write, for example, {flow(example) if in_file else example}"
-        )
-    return f"is not known; {reason}"
+        return f"is not known; {hint}. Write {meant}"
+    example = EXAMPLES.get(path_of(where[:-1]))
+    has_near_name = not hint.startswith("(have")
+    if example and not has_near_name:
+        written = flow(example) if in_file else example
+        return f"is not known; {hint}. Write, for example, {written}"
+    return f"is not known; {hint}"
 
 
 def _share_meant(kind: str, context: Mapping[str, Any], value: Any) -> str:
@@ -134,6 +136,8 @@ def _share_meant(kind: str, context: Mapping[str, Any], value: Any) -> str:
     most = context.get("lt", context.get("le"))
     if kind in ("less_than", "less_than_equal") and most == 1 and 1 < value <= 100:
         return f"{value / 100:g}"
-    if kind == "float_type" and (fit := re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", str(value))):
-        return f"{float(fit[1]) / 100:g}"
+    if kind == "float_type":
+        percentage = re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", str(value))
+        if percentage:
+            return f"{float(percentage[1]) / 100:g}"
     return ""

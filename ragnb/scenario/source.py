@@ -100,23 +100,31 @@ def flow(value: Any, style: str | None = None) -> str:
     {lang: zh, kept: [true, 1.0e-05, 2], "no": "it's", says: "1e3"}
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{flow(name)}: {flow(item)}" for name, item in value.items()) + "}"
+        entries = [f"{flow(name)}: {flow(item)}" for name, item in value.items()]
+        return "{" + ", ".join(entries) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        # The floats of numpy would be written with their type.
-        text = repr(float(value) if isinstance(value, float) else value)
-        if math.isinf(value) or "." in text:
-            return text.replace("inf", ".inf")
-        return text.replace("e", ".0e")
+        return _number_text(value)
     if style == "'":
         return "'" + value.replace("'", "''") + "'"
     if style is None and _PLAIN.fullmatch(value) and value.lower().strip(".") not in _WORDS:
         return value
+    # YAML reads the quotes of JSON; some characters that do not print it takes only as escapes.
     quoted = json.dumps(value, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in quoted)
+
+
+def _number_text(value: Any) -> str:
+    """Write a number so that every reader of YAML takes it for one."""
+    # The floats of numpy would be written with their type.
+    text = repr(float(value) if isinstance(value, float) else value)
+    if math.isinf(value) or "." in text:
+        return text.replace("inf", ".inf")
+    # YAML 1.1 takes 1e-05 for text: a float has a point there.
+    return text.replace("e", ".0e")
 
 
 def block(tree: Mapping[str, Any], column: int = 0, newline: str = "\n", step: int = 2) -> str:
@@ -133,12 +141,15 @@ def block(tree: Mapping[str, Any], column: int = 0, newline: str = "\n", step: i
     """
     lines = []
     for name, value in tree.items():
-        nested = isinstance(value, Mapping | list | tuple) and bool(value)
-        lines.append(f"{' ' * column}{flow(name)}:{'' if nested else f' {flow(value)}'}{newline}")
-        if nested and isinstance(value, Mapping):
+        head = f"{' ' * column}{flow(name)}:"
+        if isinstance(value, Mapping) and value:
+            lines.append(f"{head}{newline}")
             lines.append(block(value, column + step, newline, step))
-        elif nested:
+        elif isinstance(value, list | tuple) and value:
+            lines.append(f"{head}{newline}")
             lines += [f"{' ' * column}- {flow(item)}{newline}" for item in value]
+        else:
+            lines.append(f"{head} {flow(value)}{newline}")
     return "".join(lines)
 
 
@@ -154,7 +165,8 @@ def text_of(file: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        hint = ""
+    # What it may be instead; raised outside of the `except`, as that error holds the bytes of the file.
+    hint = ""
     with suppress(UnicodeDecodeError):
         raw.decode("gb18030")
         hint = (
@@ -170,7 +182,8 @@ def read_text(text: str, file: Path) -> Source:
 
     Messages name it by `file`, which need not exist.
     """
-    if directive := _DIRECTIVE.match(text):
+    directive = _DIRECTIVE.match(text)
+    if directive:
         line = len(directive[0].splitlines())
         raise RagnbError(
             f"{place(file, line)}directives (%YAML, %TAG) are not supported; remove the line"
@@ -192,40 +205,50 @@ def compose(text: str) -> Any:
 
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = MAX_DEPTH + 1
-    yaml.composer.warn_double_anchors = (
-        False  # the warning quotes the file, and every anchor is refused
-    )
+    # The warning quotes the file, and every anchor is refused.
+    yaml.composer.warn_double_anchors = False
     return yaml.compose(text)
 
 
 def _syntax_refusal(error: Exception, text: str, file: Path) -> RagnbError:
     """Word the library's exception by line and reason; its own text quotes the file and is left out."""
-    why = str(getattr(error, "problem", None) or "")
-    ended = "end" in why and "stream" in why
-    mark = (ended and getattr(error, "context_mark", None)) or getattr(error, "problem_mark", None)
-    position = getattr(error, "position", None)
-    if mark:
-        line = mark.line + 1
-    elif isinstance(position, int):
-        line = text.count("\n", 0, position) + 1
-    else:
-        line = 1
+    problem = str(getattr(error, "problem", None) or "")
+    line = _line_of(error, problem, text)
     rows = text.splitlines()
-    if (why or position is not None) and line <= len(rows):
+    # An exception without a problem and a position has no line: what is on the first one is not its key.
+    has_place = bool(problem) or getattr(error, "position", None) is not None
+    key = None
+    if has_place and line <= len(rows):
         key = _KEY.match(rows[line - 1])
-    else:
-        key = None
     where = place(file, line, masked(key[1].strip()) if key else None)
     for sign, refusal in _WHOLE.items():
-        if sign in why:
+        if sign in problem:
             return RagnbError(f"{where}{refusal}")
     if "block scalar" in str(getattr(error, "context", "")):
-        why = 'a value that starts with > or | needs quotes, such as op: ">="'
-    if "'\\t'" in why:
-        why = "a tab cannot indent; use spaces"
-    why = next((meant for sign, meant in _SYNTAX.items() if sign in why), masked(why))
-    why = why or "a character or an escape that YAML does not allow"
+        problem = 'a value that starts with > or | needs quotes, such as op: ">="'
+    if "'\\t'" in problem:
+        problem = "a tab cannot indent; use spaces"
+    why = masked(problem) or "a character or an escape that YAML does not allow"
+    for sign, meaning in _SYNTAX.items():
+        if sign in problem:
+            why = meaning
+            break
     return RagnbError(f"{where}this is not valid YAML: {why}")
+
+
+def _line_of(error: Exception, problem: str, text: str) -> int:
+    """Return the line of an exception of the library, counted from 1; 1 where it has none."""
+    # What is never closed is found at the end of the text: it began where the context is.
+    is_at_end = "end" in problem and "stream" in problem
+    mark = getattr(error, "problem_mark", None)
+    if is_at_end:
+        mark = getattr(error, "context_mark", None) or mark
+    if mark:
+        return int(mark.line) + 1
+    position = getattr(error, "position", None)  # of a character that YAML does not allow
+    if isinstance(position, int):
+        return text.count("\n", 0, position) + 1
+    return 1
 
 
 @dataclass
@@ -239,13 +262,15 @@ class Source:
 
     def line(self, where: KeyPath) -> int:
         """Return the line of a place, or of the nearest place above it."""
-        places = (where[:end] for end in range(len(where), 0, -1))
-        return next((self.lines[above] for above in places if above in self.lines), 1)
+        for end in range(len(where), 0, -1):
+            line = self.lines.get(where[:end])
+            if line is not None:
+                return line
+        return 1
 
     def _refusal(self, node: Any, where: KeyPath, why: str) -> RagnbError:
-        return RagnbError(
-            f"{place(self.file, node.start_mark.line + 1, dotted(where) or None)}{why}"
-        )
+        line = node.start_mark.line + 1
+        return RagnbError(f"{place(self.file, line, dotted(where) or None)}{why}")
 
     def _checked(self, node: Any, where: KeyPath) -> int:
         """Return the line of a node, which begins with its tag or anchor if it has one."""
@@ -258,27 +283,37 @@ class Source:
 
     def value(self, node: Any, where: KeyPath) -> Any:
         """Return what a node represents."""
+        # The line of a key is there already, where its value may begin on a later one.
         self.lines.setdefault(where, self._checked(node, where))
         if node.id == "sequence":
             return [self.value(item, (*where, i)) for i, item in enumerate(node.value)]
         if node.id == "mapping":
-            first: dict[str, int] = {}
-            rows = ((self._key(key, where, first), item) for key, item in node.value)
-            return {key: self.value(item, (*where, key)) for key, item in rows}
-        text = node.value
-        kind = node.tag.rpartition(":")[2]
-        if node.style is not None:
+            first_lines: dict[str, int] = {}
+            mapping = {}
+            for key_node, item in node.value:
+                key = self._key(key_node, where, first_lines)
+                mapping[key] = self.value(item, (*where, key))
+            return mapping
+        return self._scalar(node, where)
+
+    def _scalar(self, node: Any, where: KeyPath) -> str | int | float | bool | None:
+        """Return what a word represents, by the tag that the library gives it."""
+        text: str = node.value
+        if node.style is not None:  # in quotes, or a block of text
             return text
-        if kind in ("null", "bool"):
-            if kind == "null":
-                return None
+        kind = node.tag.rpartition(":")[2]  # of "tag:yaml.org,2002:int"
+        if kind == "null":
+            return None
+        if kind == "bool":
             return text.lower() == "true"
-        number = kind in ("int", "float")
-        if number and _NUMBER.fullmatch(text):
+        is_number = kind in ("int", "float")
+        if is_number and _NUMBER.fullmatch(text):
             if kind == "int":
                 return int(text)
-            return float(re.sub(r"\.(?=[iInN])", "", text))
-        if not number and not _NUMBER_ELSEWHERE.fullmatch(text):
+            return float(
+                re.sub(r"\.(?=[iInN])", "", text)
+            )  # .inf and .nan are inf and nan to Python
+        if not is_number and not _NUMBER_ELSEWHERE.fullmatch(text):
             return text  # also dates, =, yes and no
         why = (
             f"{shown(text)} is a number to some YAML parsers but not to others; "
@@ -286,8 +321,8 @@ class Source:
         )
         raise self._refusal(node, where, why)
 
-    def _key(self, node: Any, above: KeyPath, first: dict[str, int]) -> str:
-        """Return a key of a mapping, whose keys so far, normalised, stand on the lines `first`."""
+    def _key(self, node: Any, above: KeyPath, first_lines: dict[str, int]) -> str:
+        """Return a key of a mapping, whose keys so far, normalised, are on `first_lines`."""
         line = self._checked(node, above)
         if node.id != "scalar" or not node.value.strip():
             raise self._refusal(node, above, "a key must be a word, not empty, a list or a mapping")
@@ -296,12 +331,15 @@ class Source:
             raise self._refusal(
                 node, (*above, key), "merge keys are not supported; write the values out"
             )
-        if unseen := invisible(key):
+        unseen = invisible(key)
+        if unseen:
             clean = "".join(char for char in key if not invisible(char))
             why = f"the key contains invisible characters ({', '.join(unseen)}); retype it"
             raise self._refusal(node, (*above, clean), why)
-        if nfc(key) in first:
-            why = f"the key appears twice, first on line {first[nfc(key)]}; keep one"
+        composed = nfc(key)
+        if composed in first_lines:
+            why = f"the key appears twice, first on line {first_lines[composed]}; keep one"
             raise self._refusal(node, (*above, key), why)
-        first[nfc(key)] = self.lines[(*above, key)] = line
+        first_lines[composed] = line
+        self.lines[(*above, key)] = line
         return key
