@@ -32,11 +32,11 @@ def check_outputs(asked: Mapping[str, Any]) -> None:
         The command's arguments and options, as it is called with them.
     """
     command = click.get_current_context().command
-    outputs = {
-        parameter.opts[0]: asked[str(parameter.name)]
-        for parameter in command.params
-        if isinstance(parameter.type, Output) and asked.get(str(parameter.name)) is not None
-    }
+    outputs = {}
+    for parameter in command.params:
+        path = asked.get(str(parameter.name))
+        if isinstance(parameter.type, Output) and path is not None:
+            outputs[parameter.opts[0]] = path
     if outputs:
         refuse_overwriting(outputs, _inputs(command, asked))
 
@@ -57,12 +57,15 @@ def _inputs(command: click.Command, asked: Mapping[str, Any]) -> Iterator[Path]:
         settings = overrides(asked.get("parameters") or ())
     for parameter in command.params:
         is_path = isinstance(parameter.type, click.Path) and not isinstance(parameter.type, Output)
-        if is_path or isinstance(parameter, click.Argument) or parameter.name == "baseline":
-            value = asked.get(str(parameter.name))
-            values = value if isinstance(value, tuple | list) else [value]
-            for one in values:
-                if isinstance(one, str | Path) and str(one):
-                    yield from _files_of(str(one), settings, stage=str(command.name))
+        # Arguments such as those of compare, and a baseline, are texts: a file, a run, or the name of a system.
+        may_be_path = isinstance(parameter, click.Argument) or parameter.name == "baseline"
+        if not is_path and not may_be_path:
+            continue
+        value = asked.get(str(parameter.name))
+        names = value if isinstance(value, tuple | list) else [value]
+        for name in names:
+            if isinstance(name, str | Path) and str(name):
+                yield from _files_of(str(name), settings, stage=str(command.name))
 
 
 def _files_of(
@@ -73,14 +76,15 @@ def _files_of(
     from ragnb.inputs import scenario_of
 
     place = Path(located(name) or name)
-    store, sign, _ = str(place).rpartition("#")
+    store, sign, _ = str(place).rpartition("#")  # runs.sqlite#3fa1c2d4
     if sign and Path(store).is_file():
         yield from store_files(Path(store))
     elif (place / "run.json").is_file():
-        yield from (one for one in place.iterdir() if one.is_file())
+        yield from (file for file in place.iterdir() if file.is_file())
     else:
         yield from matched(place)
         yield from store_files(place)
+        # What is no scenario has no files of its own; the command says what is wrong with it.
         with suppress(RagnbError, OSError):
             scenario = scenario_of(place, settings)
             yield from scenario_files(scenario, stage=stage, baseline=baseline)
@@ -97,10 +101,11 @@ def scenario_files(scenario: Scenario, *, stage: str = "", baseline: bool = True
     if baseline:
         for other in (scenario.baseline, scenario.anchor):
             if other is not None:
+                # Not the baseline of a baseline: two scenarios may name each other.
                 yield from _files_of(str(other), {}, baseline=False)
 
 
 def store_files(store: Path) -> Iterator[Path]:
     """Yield the files of a store."""
-    for end in _OF_SQLITE:
-        yield store.with_name(store.name + end)
+    for suffix in _OF_SQLITE:
+        yield store.with_name(store.name + suffix)

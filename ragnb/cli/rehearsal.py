@@ -15,6 +15,7 @@ from ragnb.schema import METRICS, Metric, Rubric, is_operation, rank_measure
 if TYPE_CHECKING:
     import pandas as pd
 
+# Settings that say nothing of a frame that is scored already, as the rehearsal has one.
 _MADE_ELSEWHERE = ("cases", "documents", "scores", "traces", "gold", "llm_profiles", "system")
 _OF_FILES = ("generation", "columns", "encoding", "where", "join", "sample", "expect")
 
@@ -36,14 +37,14 @@ def need_computable(scenario: Scenario, cases: pd.DataFrame, *, has_vectors: boo
     """
     from ragnb.scoring import SCORERS
 
+    # Scores and traces may have any metric.
     if scenario.scores is not None or scenario.traces is not None:
         return
     judge = scenario.llm_profiles.get("judge")
-    rubric = scenario.rubric or Rubric()
+    dimensions: set[str] = set()
     if judge is not None:
+        rubric = scenario.rubric or Rubric()
         dimensions = {metric.name for metric in rubric.metrics}
-    else:
-        dimensions = set()
     for metric in scenario.metrics or ():
         name = metric if isinstance(metric, str) else metric.name
         if name in cases.columns or name in dimensions or _is_rate(name):
@@ -85,6 +86,7 @@ def need_function(name: str, folder: Path) -> None:
     path = folder.joinpath(*module.split(".")).with_suffix(".py")
     top = module.partition(".")[0]
     if not path.is_file():
+        # Only the package is looked for: to find a module in it, it would have to be imported.
         if not (folder / top).exists() and find_spec(top) is None:
             raise RagnbError(
                 f"{name!r}: there is no module {module!r}, neither {path.name} beside the scenario nor installed"
@@ -95,6 +97,7 @@ def need_function(name: str, folder: Path) -> None:
     except (SyntaxError, ValueError) as error:
         raise RagnbError(f"{name!r}: {path.name} is not valid Python ({error})") from None
     names = list(_names_of(tree))
+    # What `from … import *` brings is not known without importing it.
     if function.partition(".")[0] not in names and "*" not in names:
         raise RagnbError(
             f"{name!r}: {path.name} has no {function!r}; {did_you_mean(function, names)}"
@@ -102,7 +105,7 @@ def need_function(name: str, folder: Path) -> None:
 
 
 def _names_of(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a module defines at its top."""
+    """Yield the names that a module defines, at its top or deeper: in an `if`, a `try` or a function."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -113,6 +116,7 @@ def _names_of(tree: ast.Module) -> Iterator[str]:
 
 
 def _endpoint(judge: Any) -> str:
+    """Return the address of the judge, at which an embedding model may be, too; a mark to fill in without one."""
     if judge is None:
         return "…"
     return str(judge.base_url)
@@ -168,6 +172,7 @@ def rehearse(
 
 
 def _middle(metric: Metric) -> float:
+    """Return a score that a metric can have."""
     low, high = metric.scale
     if metric.bounded:
         return (low + high) / 2

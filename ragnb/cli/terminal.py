@@ -27,11 +27,12 @@ from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
 Rows = Sequence[Sequence[str]]
+# Exit codes.
 PASSED = 0
 BLOCKED = 1
 BAD_INPUT = 2
 NOT_PROVEN = 3
-OUR_ERROR = 70
+OUR_ERROR = 70  # EX_SOFTWARE of sysexits.h
 BY_SIGNAL = 128  # and the number of the signal, as shells have it
 STOPPED = BY_SIGNAL + 2
 TERMINATED = BY_SIGNAL + 15
@@ -50,12 +51,15 @@ def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:
     widths = [max(map(_places, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded = [
-            cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)
+            # Not `ljust`, which counts characters and not the places that they take.
+            cell + " " * (width - _places(cell))
+            for cell, width in zip(row, widths, strict=True)
         ]
         yield "  ".join(padded).rstrip()
 
 
 def _written(cell: object) -> str:
+    """Return a cell as text on one line."""
     if cell is None:
         return "—"
     if isinstance(cell, int):
@@ -69,11 +73,13 @@ def report_lines(
     """Yield what a command says of a run: its first lines, tables below their names, and notes."""
     yield from map(one_line, head)
     for name, rows in tables:
-        yield from ("", one_line(name)) if len(tables) > 1 else ("",)
+        yield ""
+        if len(tables) > 1:  # one alone needs no name
+            yield one_line(name)
         yield from text_table(rows)
     if notes:
         yield ""
-        yield from (f"- {one_line(text)}" for text in notes)
+        yield from as_list(notes)
 
 
 def block_rows(table: Table) -> list[list[str]]:
@@ -81,13 +87,12 @@ def block_rows(table: Table) -> list[list[str]]:
     from ragnb.markup.rendering import cell, read
 
     heads, rows = read(table)
-    return [
-        [head.removeprefix(">") for head in heads],
-        *([cell(one, one_line) for one in row] for row in rows),
-    ]
+    titles = [head.removeprefix(">") for head in heads]  # the mark of a column of numbers
+    return [titles, *([cell(content, one_line) for content in row] for row in rows)]
 
 
 def _places(text: str) -> int:
+    """Return how many places of a terminal a text takes: wide (W) and fullwidth (F) characters take two."""
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
@@ -125,7 +130,8 @@ def notes() -> Iterator[None]:
         warnings.showwarning = usual
 
 
-# The language of errors and notes, and the command whose options they name.
+# The language of errors and notes, and the command whose options they name. It is known before the command line is
+# parsed, so that what is wrong with that is said in it, too.
 _SPOKEN = ["en", ""]
 
 
@@ -142,19 +148,27 @@ def speak(args: Sequence[str]) -> None:
     >>> speak([])
     """
     words = "\n".join(args)
-    asked = set(
-        re.findall(r"(?m)^--lang[=\n](\w+)$", words) or re.findall(r"(?m)^-p\n?lang=(\w+)$", words)
-    )
-    if not asked:
-        for name in args:
-            if name.lower().endswith((".yaml", ".yml")):
-                with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
-                    line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
-                    asked.add(line[1] if line else "en")
-    _SPOKEN[:] = (
-        asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en",
-        next(iter(args), ""),
-    )
+    # --lang zh, --lang=zh; -p lang=zh, -plang=zh
+    languages = set(re.findall(r"(?m)^--lang[=\n](\w+)$", words))
+    if not languages:
+        languages = set(re.findall(r"(?m)^-p\n?lang=(\w+)$", words))
+    if not languages:
+        languages = _languages_of_scenarios(args)
+    lang = "en"
+    if len(languages) == 1 and languages <= set(LANGUAGES):
+        lang = languages.pop()
+    _SPOKEN[:] = (lang, next(iter(args), ""))
+
+
+def _languages_of_scenarios(args: Iterable[str]) -> set[str]:
+    """Return what the scenarios on a command line say as their language."""
+    languages = set()
+    for name in args:
+        if name.lower().endswith((".yaml", ".yml")):
+            with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
+                line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
+                languages.add(line[1] if line else "en")
+    return languages
 
 
 def speaking() -> str:
@@ -169,13 +183,12 @@ def spoken(message: str) -> str:
 
 def complain(error: Exception, about: object = None) -> None:
     """Print an error as one line on stderr, and below it the card of the file that it is about."""
+    # A card of a file follows a message behind a blank line.
     message, _, card = worded(error).partition("\n\n")
     words = as_options(spoken(message), _SPOKEN[1])
     if about is not None and str(about) not in words:
-        where = f"{about}: "
-    else:
-        where = ""
-    on_stderr(where + words)
+        words = f"{about}: {words}"
+    on_stderr(words)
     for line in card.splitlines():
         click.echo(one_line(line), err=True)
 
@@ -198,10 +211,10 @@ def temperature(text: str) -> float | None:
     >>> temperature("0.7"), temperature("none")
     (0.7, None)
     """
+    if text == "none":
+        return None
     with suppress(ValueError):
-        if text == "none" or 0 <= float(text) < math.inf:
-            if text == "none":
-                return None
+        if 0 <= float(text) < math.inf:
             return float(text)
     raise click.BadParameter(
         f"{one_line(text)!r} is neither a number of at least 0 nor the word none"
@@ -216,9 +229,9 @@ def missing_mark(text: str) -> float | str:
     >>> missing_mark("-1"), missing_mark("outside")
     (-1.0, 'outside')
     """
+    if text == "outside":
+        return "outside"
     try:
-        if text == "outside":
-            return "outside"
         return float(text)
     except ValueError:
         raise click.BadParameter(
@@ -253,14 +266,15 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
             check_outputs(asked)
             return command_function(**asked)
 
+        # As decorators, the last one is applied first: so the help has them in the order of the file.
         for flags, row in reversed(_OPTIONS[name].items()):
-            given = _OPTIONS["shared"].get(flags, {}) | row
-            given["type"] = _TYPES.get(given.get("type", ""))
+            settings = _OPTIONS["shared"].get(flags, {}) | row
+            settings["type"] = _TYPES.get(settings.get("type", ""))
             if flags.startswith("-"):
-                shown = {"show_default": "default" in given}
-                function = click.option(*flags.split(), **(shown | given))(function)
+                settings.setdefault("show_default", "default" in settings)
+                function = click.option(*flags.split(), **settings)(function)
             else:
-                function = click.argument(flags, **given)(function)
+                function = click.argument(flags, **settings)(function)
         return click.command(name)(function)
 
     return make
@@ -268,6 +282,7 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
 
 # A call such as rn.assess(rn.read_traces('a.csv')), with no more than two calls inside each other in it.
 _IN_CALL = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
+# A list or mapping with a text in it, alone or given to a setting: metrics=['…'].
 _LITERAL_AT_END = re.compile(r"(?P<setting>\b[a-z_]+=)?(?<!\w)(?P<literal>[\[{]\S*['\"].*[\]}])$")
 _PYTHON_CALL = re.compile(rf"(\brn\.[a-z_]+\({_IN_CALL}\))")
 
@@ -290,12 +305,17 @@ def as_options(text: str, command: str = "") -> str:
     >>> print(as_options("write gates=[{'name': 'recall', 'op': '>='}]"))
     write -p 'gates=[{name: recall, op: ">="}]'
     """
+    # Every second part is a line of Python, which stays one.
     parts = _PYTHON_CALL.split(text)
-    for wording in (command, "settings"):
+    for wording in (
+        command,
+        "settings",
+    ):  # an option of the command, before the setting of a scenario
         for pattern, written in _OPTIONS["wording"].get(wording, {}).items():
             parts[::2] = [re.sub(pattern, written, part) for part in parts[::2]]
     # A message may hold several findings, one a line.
-    return "\n".join(map(_with_literal_as_yaml, "".join(parts).split("\n")))
+    lines = "".join(parts).split("\n")
+    return "\n".join(map(_with_literal_as_yaml, lines))
 
 
 def _with_literal_as_yaml(text: str) -> str:
@@ -329,10 +349,14 @@ def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, A
     """
     from ragnb.scenario import Scenario
 
-    pairs = _pairs(
-        "-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None})
-    )
-    return pairs | ({"lang": lang} if lang else {})
+    def check(key: str) -> None:
+        # Without a value nothing is replaced, and an unknown name is refused.
+        Scenario.without_files().replace(**{key: None})
+
+    settings = _pairs("-p", "level=0.9", parameters, check)
+    if lang:
+        settings["lang"] = lang
+    return settings
 
 
 def sent(parameters: Iterable[str]) -> dict[str, Any]:
@@ -350,7 +374,8 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
     """
 
     def check(key: str) -> None:
-        if why := _OPTIONS["never_sent"].get(key):
+        why = _OPTIONS["never_sent"].get(key)
+        if why:
             raise RagnbError(f"--send {key}: {why}")
 
     body = _pairs("--send", "seed=1", parameters, check)
@@ -378,25 +403,28 @@ def pair(flag: str, example: str, text: str) -> tuple[str, str]:
 def _pairs(
     flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]
 ) -> dict[str, Any]:
+    """Parse ``key=value`` texts, whose values are YAML; `check` refuses keys."""
     from ragnb.scenario.source import read_text
 
     pairs: dict[str, Any] = {}
     for text in texts:
-        key, value = pair(flag, example, text)
+        key, written = pair(flag, example, text)
         check(key)
         if key in pairs:
             raise RagnbError(f"{flag} {key} appears twice; keep one")
-        read = read_text(f"{key}: {value}", Path(f"{flag} {key}=…")).data
-        if set(read) != {key}:
+        tree = read_text(f"{key}: {written}", Path(f"{flag} {key}=…")).data
+        # A value of several lines may go on with keys of its own.
+        if set(tree) != {key}:
             raise RagnbError(f"{flag} {key}: the value holds further keys; put it in quotes")
-        pairs[key] = read[key]
-        if isinstance(read[key], dict):
-            for name, item in read[key].items():
+        value = tree[key]
+        if isinstance(value, dict):
+            for name, item in value.items():
                 # {faithfulness:2} is a long name without a value to YAML.
                 if item is None and ":" in name:
                     raise RagnbError(
                         f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon"
                     )
+        pairs[key] = value
     return pairs
 
 

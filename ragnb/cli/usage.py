@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from inspect import cleandoc
+from itertools import takewhile
 
 import click
 
@@ -12,9 +13,8 @@ from ragnb.cli.terminal import OPTION_EXAMPLES
 from ragnb.errors import RagnbError, did_you_mean, near_names
 from ragnb.markup import one_line
 
-_NEAR_SETTING = (
-    75  # of 100: an option is taken for a setting of the scenario only if it looks like one
-)
+# Of 100: an option is taken for a setting of the scenario only if it looks like one.
+_NEAR_SETTING = 75
 
 
 def usage_refusal(
@@ -31,24 +31,28 @@ def usage_refusal(
     args : sequence of str
         The words of the command line.
     """
-    said = one_line(error.format_message())
     if isinstance(error, click.NoSuchOption):
         return _unknown_option(error, command, args)
-    parameter = getattr(error, "param", None)
+    message = one_line(error.format_message())
+    sentence = message.rstrip(".") + "."
+    # Of its two errors with an option click gives one the parameter, the other one the flag.
     flag = getattr(error, "option_name", None)
+    parameter = getattr(error, "param", None)
     if isinstance(parameter, click.Option):
         flag = parameter.opts[0]
     name = str(command.name) if command else ""
-    if example := OPTION_EXAMPLES.get(f"{name} {flag}") or OPTION_EXAMPLES.get(str(flag)):
+    example = OPTION_EXAMPLES.get(f"{name} {flag}") or OPTION_EXAMPLES.get(str(flag))
+    if example:
         # A flag without its value: what follows it is what was meant as one.
+        given = ""
         if isinstance(error, click.BadOptionUsage):
             given = _words_after(str(flag), args)
-        else:
-            given = ""
         found = f" Found {given!r}." if given else ""
-        return RagnbError(f"{said.rstrip('.')}.{found} Write, for example, {flag} {example}.")
+        return RagnbError(f"{sentence}{found} Write, for example, {flag} {example}.")
     line = example_line(command) if command else ""
-    return RagnbError(f"{said.rstrip('.')}. Write, for example, {line}." if line else said)
+    if line:
+        return RagnbError(f"{sentence} Write, for example, {line}.")
+    return RagnbError(message)
 
 
 def example_line(command: click.Command) -> str:
@@ -63,6 +67,7 @@ def example_line(command: click.Command) -> str:
     lines = [line.strip() for line in cleandoc(command.help or "").splitlines()]
     examples = [line for line in lines if line.startswith(f"ragnb {command.name} ")]
     if examples:
+        # Spaces part an example from what it is for.
         return examples[0].partition("   ")[0].strip()
     return ""
 
@@ -73,19 +78,19 @@ def _unknown_option(
     """Return the refusal of an option; one that is a setting of the scenario is named as such."""
     from ragnb.scenario import Scenario
 
+    options: list[str] = []
     if command:
-        options = [flag for one in command.params for flag in one.opts]
-    else:
-        options = []
+        options = [flag for parameter in command.params for flag in parameter.opts]
     flags = sorted({flag for flag in options if flag.startswith("--")} | {"--help"})
     name = one_line(error.option_name)
     refusal = f"No such option {name!r}; {did_you_mean(name, flags)}"
     setting = name.lstrip("-").replace("-", "_")
-    near = near_names(setting, Scenario.model_fields, most=1, least=_NEAR_SETTING)
-    if not near or "-p" not in options or near_names(name, flags, least=_NEAR_SETTING):
+    near_settings = near_names(setting, Scenario.model_fields, most=1, least=_NEAR_SETTING)
+    is_near_flag = bool(near_names(name, flags, least=_NEAR_SETTING))
+    if not near_settings or "-p" not in options or is_near_flag:
         return RagnbError(refusal)
     value = _words_after(name, args).split(" ")[0] or "…"
-    written = shlex.quote(f"{near[0]}={value}")
+    written = shlex.quote(f"{near_settings[0]}={value}")
     return RagnbError(f"{refusal}. A setting of the scenario is written -p {written}")
 
 
@@ -96,8 +101,7 @@ def _words_after(flag: str, args: Sequence[str]) -> str:
         if word.startswith(f"{flag}="):
             return word.partition("=")[2]
         if word == flag:
-            for follows in args[place + 1 :]:
-                if follows.startswith("--"):
-                    break
-                words.append(follows)
+            following = args[place + 1 :]
+            # Not up to a single "-", with which a negative number begins.
+            words += takewhile(lambda word: not word.startswith("--"), following)
     return " ".join(words)

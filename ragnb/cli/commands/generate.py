@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,9 @@ from ragnb.cli.commands.stage import Stage, profile_step
 from ragnb.cli.terminal import command
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @command("generate")
@@ -34,11 +38,9 @@ def generate_command(source: Path, **asked: Any) -> int:
     """
     from ragnb.scoring import generate_cases, generation_cost, passages_of
     from ragnb.scoring.generation import review_sheet, reviewed, with_decisions
-    from ragnb.traces import check_gold
 
     stage = Stage("generate", source, "questions.jsonl", asked)
     scenario = stage.scenario
-    say = stage.say
     client = stage.client(role="dataset")
     if scenario.documents is None:
         raise RagnbError(
@@ -50,49 +52,67 @@ def generate_command(source: Path, **asked: Any) -> int:
             f"{one_line(source)}: it names no model that writes questions; add one to the scenario, or for this "
             f"run: -p {profile_step('dataset')}"
         )
-    want = scenario.generation
+    wanted = scenario.generation
     reading: dict[str, Any] = {"encoding": scenario.encoding, "columns": dict(scenario.columns)}
-    how: dict[str, Any] = {
-        "n": want.questions,
+    settings: dict[str, Any] = {
+        "n": wanted.questions,
         "lang": scenario.lang,
-        **want.model_dump(exclude={"questions"}),
+        **wanted.model_dump(exclude={"questions"}),
+        "client": client,
+        "store": stage.store,
+        **reading,
     }
-    how |= {"client": client, "store": stage.store, **reading}
     if stage.dry_run:
         passages = passages_of(scenario.documents, **reading)
-        sizes = {
-            "n": want.questions,
-            "passages": len(passages),
-            "documents": passages["doc_name"].nunique(),
-        }
-        return stage.bill("generate.dry_run", generation_cost(scenario.documents, **how), **sizes)
-    made = generate_cases(scenario.documents, **how)
-    dropped = made.attrs["dropped"]
-    if made.empty:
-        click.echo(stage.closing(made.attrs["account"]))  # paid for all the same
+        return stage.bill(
+            "generate.dry_run",
+            generation_cost(scenario.documents, **settings),
+            n=wanted.questions,
+            passages=len(passages),
+            documents=passages["doc_name"].nunique(),
+        )
+    generated = generate_cases(scenario.documents, **settings)
+    if generated.empty:
+        click.echo(stage.closing(generated.attrs["account"]))  # paid for all the same
         raise RagnbError(
-            f"no usable question ({listing(dropped)}); use a stronger model or longer documents"
+            f"no usable question ({listing(generated.attrs['dropped'])}); use a stronger model or longer documents"
         )
     review = stage.out.with_name("review.csv")
-    given = review if review.is_file() else review_sheet(made)
-    sheet = with_decisions(made, given)
-    cases = reviewed(made, given)
+    # Decisions of an earlier run of this command are kept.
+    given = review if review.is_file() else review_sheet(generated)
+    sheet = with_decisions(generated, given)
+    cases = reviewed(generated, given)
     terminal.write_csv(review, sheet)
-    code = stage.write(cases, complete=len(made) >= want.questions)
+    # Complete is what was generated: that a review drops questions leaves no work to do.
+    code = stage.write(cases, complete=len(generated) >= wanted.questions)
+    _print_questions(stage, cases, generated.attrs["dropped"])
+    decided = int((sheet["decision"] != "").sum())
+    click.echo(
+        stage.say("generate.review", file=one_line(review), reviewed=decided, n=len(generated))
+    )
+    _note_findings(cases, scenario.lang)
+    click.echo(stage.closing(generated.attrs["account"]))
+    return code
+
+
+def _print_questions(stage: Stage, cases: pd.DataFrame, dropped: Mapping[str, int]) -> None:
+    """Print how many questions there are, of which kinds, and how many were left out for which reason."""
+    say = stage.say
+    wanted = stage.scenario.generation.questions
+    click.echo(say("generate.written", n=len(cases), wanted=wanted, out=one_line(stage.out)))
     kinds = {
         kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")
     }
-    click.echo(
-        say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out))
-    )
     click.echo(say("generate.kinds", **kinds, documents=cases["doc_name"].nunique()))
     if dropped:
-        counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in dropped.items())
-        click.echo(say("generate.dropped", counts=counts))
-    decided = int((sheet["decision"] != "").sum())
-    click.echo(say("generate.review", file=one_line(review), reviewed=decided, n=len(made)))
-    findings = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
+        counts = [f"{n} {say(f'generate.{why}')}" for why, n in dropped.items()]
+        click.echo(say("generate.dropped", counts=", ".join(counts)))
+
+
+def _note_findings(cases: pd.DataFrame, lang: str) -> None:
+    """Note what a check of gold sets finds wrong with the questions."""
+    from ragnb.traces import check_gold
+
+    findings = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=lang)
     for text in findings.query("not fine")["text"]:
         terminal.note(text)
-    click.echo(stage.closing(made.attrs["account"]))
-    return code

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ragnb import texts
 from ragnb.cli import terminal
+from ragnb.cli.commands.stage import Stage, profile_step
 from ragnb.cli.outputs import check_stage_outputs
 from ragnb.cli.terminal import BLOCKED, PASSED, command
 from ragnb.errors import RagnbError
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from ragnb.scenario import Scenario
     from ragnb.store import Client
-from ragnb.cli.commands.stage import Stage, profile_step
 
 _WHOLE = "judge the whole run, without stopping it early"
 
@@ -70,7 +70,6 @@ def judge_command(
 
     stage = Stage("judge", source, "judged.csv", asked)
     scenario = stage.scenario
-    say = stage.say
     client = stage.client()
     if client is None:
         raise RagnbError(
@@ -78,12 +77,15 @@ def judge_command(
             f"-p {profile_step('judge')}"
         )
     loop = _loop(stage, client, attempts, system)
-    if loop:
+    if loop is not None:
         improved = {"--out (improved answers)": stage.out.with_name("improved.csv")}
         check_stage_outputs("judge", source, scenario, improved)
-    if loop and stop_when_decided:
-        raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
+        if stop_when_decided:
+            raise RagnbError(
+                "--improve needs the score of every answer; leave out --stop-when-decided"
+            )
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
+    # From here on `asked` has the arguments of `judge`, `dry_run` and `improve`.
     asked |= {
         "store": stage.store,
         "lang": scenario.lang,
@@ -95,56 +97,92 @@ def judge_command(
         raise RagnbError(
             "--arena compares systems; give the cases a column system that names two or more"
         )
-    if loop:
+    if loop is not None:
         need_one_system(cases)
-    passing = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
     if stage.dry_run:
-        click.echo("\n".join(_rubric_lines(rubric, passing, scenario.lang)))
+        click.echo("\n".join(_rubric_lines(rubric, scenario.lang)))
         stage.bill("judge.cli.need", dry_run(cases, client, **asked))
-        if loop:
+        if loop is not None:
             click.echo(_most_of_loop(stage, cases, client, loop, asked, own_system=bool(system)))
         return PASSED
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     if stop_when_decided:
         asked["stop_when"] = _settling(scenario)
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    about = scores.about
-    status = scores[f"{rubric.passing.metric}__status"]
-    # What is not judged because the gates are decided is not open.
-    is_open = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
-    early = {name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]}
-    stage.write(scores, complete=not is_open, **early)
-    snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
-    write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
-    numbers = {
-        "ok": int((status == "ok").sum()),
-        "n": len(scores),
-        "passing": int(scores["is_passing"].sum()),
-    }
-    lines = [
-        *terminal.as_list(scores.notes["text"]),
-        *stage.means(scores, rubric.metrics, TOTAL),
-    ]
-    lines.append(
-        say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing)
-    )
-    lines.append(stage.written("judge.cli.written"))
-    if arena:
-        lines += _arena(stage, scores, rubric)
-    lines.append(stage.closing(about["account"], probes=len(about["probes"])))
-    click.echo("\n".join(lines))
-    if loop and not about["stopped"]:
+    is_open = _is_open(scores, rubric)
+    _write(stage, scores, is_open=is_open)
+    ranks = _arena(stage, scores, rubric) if arena else ()
+    click.echo("\n".join(_result_lines(stage, client, scores, rubric, ranks)))
+    if loop is not None and not scores.about["stopped"]:
         is_open |= _improved(stage, cases, client, loop, asked)
     if is_open:
         return BLOCKED
     return PASSED
 
 
+def _is_open(scores: pd.DataFrame, rubric: Rubric) -> bool:
+    """Return whether answers are still to be judged."""
+    status = scores[f"{rubric.passing.metric}__status"]
+    open_statuses = ["failed"]
+    # What is not judged because the gates are decided is not open.
+    if not scores.about["stopped_early"]:
+        open_statuses.append("missing")
+    return bool(status.isin(open_statuses).any())
+
+
+def _write(stage: Stage, scores: pd.DataFrame, *, is_open: bool) -> None:
+    """Write the table of scores, and beside it the settings that it was made with."""
+    about = scores.about
+    early = {}
+    if about["calls_saved"]:
+        early = {name: about[name] for name in ("stopped_early", "calls_saved")}
+    stage.write(scores, complete=not is_open, **early)
+    snapshot = stage.scenario.snapshot_text(relative_to=stage.out.parent)
+    write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
+
+
+def _result_lines(
+    stage: Stage, client: Client, scores: pd.DataFrame, rubric: Rubric, ranks: Iterable[str]
+) -> list[str]:
+    """Return what is said of the scores; `ranks` are the lines of an arena."""
+    about = scores.about
+    status = scores[f"{rubric.passing.metric}__status"]
+    judged = stage.say(
+        "judge.cli.judged",
+        model=one_line(client.profile.model),
+        ok=int((status == "ok").sum()),
+        n=len(scores),
+        passing=int(scores["is_passing"].sum()),
+        **_passing_words(rubric),
+    )
+    return [
+        *terminal.as_list(scores.notes["text"]),
+        *stage.means(scores, rubric.metrics, TOTAL),
+        judged,
+        stage.written("judge.cli.written"),
+        *ranks,
+        stage.closing(about["account"], probes=len(about["probes"])),
+    ]
+
+
+def _passing_words(rubric: Rubric) -> dict[str, str]:
+    """Return the metric and the threshold by which an answer passes, as texts name them."""
+    return {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+
+
+class _Loop(NamedTuple):
+    """The retry loop of --improve, as `improve` takes it; `name` is that of the system."""
+
+    attempts: int
+    name: str
+    system: Any
+
+
 def _most_of_loop(
     stage: Stage,
     cases: pd.DataFrame,
     client: Client,
-    loop: Mapping[str, Any],
+    loop: _Loop,
     asked: Mapping[str, Any],
     *,
     own_system: bool,
@@ -153,8 +191,9 @@ def _most_of_loop(
     from ragnb.judging import dry_run
     from ragnb.judging.plan import REPLY_TOKENS
 
+    # At most every answer is tried again each time, and no new answer is in the store.
     most = dry_run(cases, client, **{**asked, "store": None, "probes": False})
-    n = loop["attempts"]
+    n = loop.attempts
     answers = most.calls // asked["repeats"]
     tokens = most.tokens
     if not own_system:
@@ -169,7 +208,7 @@ def _improved(
     stage: Stage,
     cases: pd.DataFrame,
     client: Client,
-    loop: Mapping[str, Any],
+    loop: _Loop,
     asked: Mapping[str, Any],
 ) -> bool:
     """Run the loop, write its best answers and print its gain; return whether answers are still open."""
@@ -182,23 +221,23 @@ def _improved(
         "doc": scenario.cluster or scenario.doc,
         "level": scenario.level,
     }
-    improved = improve(cases, client=client, **loop, **settings)
+    improved = improve(cases, client=client, **loop._asdict(), **settings)
     table = stage.out.with_name("improved.csv")
     terminal.write_csv(table, improved.kept)
     lines = ["", *terminal.as_list(improved.notes["text"])]
     lines.append(stage.say("judge.loop.written", out=one_line(table)))
-    lines.append(stage.closing(improved.account, own_functions=callable(loop["system"])))
+    lines.append(stage.closing(improved.account, own_functions=callable(loop.system)))
     click.echo("\n".join(lines))
     return bool(improved.notes["code"].isin(["stopped", "unanswered"]).any())
 
 
-def _loop(
-    stage: Stage, client: Client, attempts: int | None, named: str | None
-) -> dict[str, Any] | None:
-    """Return the arguments of `improve`: the system is a function, else the model of llm_profiles.answer."""
+def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None) -> _Loop | None:
+    """Return the loop: its system is a function, else the model of llm_profiles.answer."""
     from ragnb.scoring import named_function
 
-    named = named or (stage.scenario.system.improve if attempts else None)
+    if not named:
+        # A scenario that names its function does not start the loop by itself.
+        named = stage.scenario.system.improve if attempts else None
     if attempts is None and named is None:
         return None
     system: Any
@@ -211,16 +250,19 @@ def _loop(
             "the retry loop takes --improve N and the system: --system MODULE:FUNCTION, a function of question, "
             "answer and suggestion, or llm_profiles: answer: base_url and model"
         )
-    if not named:
-        system.budget = client.budget
-    return {"attempts": attempts, "name": named or system.profile.model, "system": system}
+    if named:
+        return _Loop(attempts, named, system)
+    # The limits of the command hold for judge and system together.
+    system.budget = client.budget
+    return _Loop(attempts, system.profile.model, system)
 
 
 def _settling(scenario: Scenario) -> Sequence[Gate]:
     """Return the gates of a scenario, if the judge's scores and the value alone decide them."""
-    mixed = scenario.scores or scenario.traces or scenario.rescale
+    # Then the total of the report is not the one that is known while judging.
+    has_other_total = scenario.scores or scenario.traces or scenario.rescale
     for gate in scenario.gates or ():
-        if mixed and gate.metric == TOTAL:
+        if has_other_total and gate.metric == TOTAL:
             raise RagnbError(
                 f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}"
             )
@@ -235,38 +277,45 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
 
     say = stage.say
     names = ("cluster", "doc_weights", "doc", "level", "rescale")
-    how = {name: getattr(stage.scenario, name) for name in names}
-    ranking = standings(scores, metrics=list(rubric.metrics), **how)
+    settings = {name: getattr(stage.scenario, name) for name in names}
+    ranking = standings(scores, metrics=list(rubric.metrics), **settings)
     yield ""
     for name, rank in ranking.places.items():
         yield say("judge.cli.rank", system=one_line(name), rank=rank)
-    level = f"{100 * how['level']:g} %"
-    order = [*ranking.places]
+    level = f"{100 * settings['level']:g} %"
+    order = list(ranking.places)
     rows = [["", say("column.compared"), say("column.difference", level=level), say("column.wins")]]
     for row in ranking.pairs.to_dict("records"):
-        if order.index(row["candidate"]) < order.index(row["baseline"]):
-            ends = with_interval(row["value"], row["low"], row["high"])
-            wins = f"{row['wins']}/{row['ties']}/{row['losses']}"
-            rows.append(
-                [
-                    f"{row['candidate']} − {row['baseline']}",
-                    say(f"compared.{row['outcome']}"),
-                    ends,
-                    wins,
-                ]
-            )
+        # Each pair is there in both directions: the one that ranks higher is shown minus the other.
+        if order.index(row["candidate"]) > order.index(row["baseline"]):
+            continue
+        rows.append(
+            [
+                f"{row['candidate']} − {row['baseline']}",
+                say(f"compared.{row['outcome']}"),
+                with_interval(row["value"], row["low"], row["high"]),
+                f"{row['wins']}/{row['ties']}/{row['losses']}",
+            ]
+        )
     yield from terminal.text_table(rows)
 
 
-def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
+def _rubric_lines(rubric: Rubric, lang: str) -> Iterator[str]:
     """Yield the lines of a rubric: scale, weights, passing threshold, and the bands of its dimensions."""
     from ragnb.judging.prompt import anchors, bands
 
     say = texts.load(lang)
-    words = bar | {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}
-    words |= {"weights": ", ".join(f"{one_line(d.name)} {d.weight:g}" for d in rubric.dimensions)}
-    words |= {"steps": say("judge.decimals" if rubric.decimals else "judge.wholes")}
-    yield say("judge.cli.rubric", anchors=len(anchors(rubric, lang)), **words)
-    yield from (
-        f"{'    ' if line[0] == ' ' else '  '}{one_line(line)}" for line in bands(rubric, lang)
+    weights = [f"{one_line(d.name)} {d.weight:g}" for d in rubric.dimensions]
+    yield say(
+        "judge.cli.rubric",
+        low=f"{rubric.low:g}",
+        high=f"{rubric.high:g}",
+        steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
+        weights=", ".join(weights),
+        anchors=len(anchors(rubric, lang)),
+        **_passing_words(rubric),
     )
+    for line in bands(rubric, lang):
+        # The bands of a dimension are set in below its name, also here.
+        indent = "    " if line[0] == " " else "  "
+        yield indent + one_line(line)

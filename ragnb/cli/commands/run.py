@@ -10,18 +10,30 @@ import click
 
 from ragnb import texts
 from ragnb.cli import terminal
-from ragnb.cli.terminal import PASSED, command
-from ragnb.markup import one_line
-from ragnb.schema import METRICS, Metric, Rubric
-
-if TYPE_CHECKING:
-    from ragnb.scenario import Scenario
 from ragnb.cli.commands.answer import answer_command
 from ragnb.cli.commands.evaluate import evaluate_command
 from ragnb.cli.commands.generate import generate_command
 from ragnb.cli.commands.judge import judge_command
 from ragnb.cli.commands.report import report_command
 from ragnb.cli.commands.stage import Stage
+from ragnb.cli.terminal import PASSED, command
+from ragnb.markup import one_line
+from ragnb.schema import METRICS, Metric, Rubric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ragnb.scenario import Scenario
+
+
+# In the order in which they run.
+_COMMANDS: dict[str, click.Command] = {
+    "generate": generate_command,
+    "answer": answer_command,
+    "evaluate": evaluate_command,
+    "judge": judge_command,
+    "report": report_command,
+}
 
 
 @command("run")
@@ -49,45 +61,48 @@ def run_command(
 
     settings = terminal.overrides(asked["parameters"], lang)
     scenario = scenario_of(source, settings, "cases")
-    worst = PASSED
-    named = scenario.cases is not None
-    profiles = scenario.llm_profiles
     say = texts.load(scenario.lang)
-    has_cases = named or scenario.documents is not None
-    wanted: dict[str, tuple[click.Command, bool]] = {
-        "generate": (generate_command, has_cases and not named and "dataset" in profiles),
-        "answer": (answer_command, bool(scenario.system.generate or "answer" in profiles)),
-        "evaluate": (evaluate_command, has_cases),
-        "judge": (judge_command, has_cases and "judge" in profiles),
-        "report": (report_command, True),
-    }
+    order = _stages_of(scenario)
     if stages:
-        order = [stage for stage in wanted if stage in stages]
-    else:
-        order = [stage for stage, (_, is_named) in wanted.items() if is_named]
+        order = [stage for stage in _COMMANDS if stage in stages]
     _refuse_early(source, scenario, order, asked, dry_run=dry_run)
     context = click.get_current_context()
+    worst = PASSED
     # The whole bill comes before the first call.
     passes = [True] if dry_run else [True, False]
-    for dry in passes:
+    for is_bill in passes:
         for place, stage in enumerate(order, 1):
             where = {"place": place, "of": len(order), "stage": stage}
             if stage == "report":
-                kept = None
-            else:
-                kept = stage_table(stage, with_cases(scenario, stage))
-            if kept and kept.complete:
-                if dry:
-                    click.echo(say("run.unchanged", **where, table=one_line(kept.path)))
-                continue
-            if dry and stage == "report":
-                continue
-            click.echo(say("run.stage", **where))
-            options = asked | {"source": source, "dry_run": dry}
-            if stage == "report":
+                if is_bill:  # which costs nothing
+                    continue
                 options = {"scenarios": [source], "parameters": asked["parameters"]}
-            worst = max(worst, context.invoke(wanted[stage][0], lang=lang, **options))
+            else:
+                # Looked up stage by stage, as the table of one is the cases of the next.
+                kept = stage_table(stage, with_cases(scenario, stage))
+                if kept and kept.complete:
+                    if is_bill:
+                        click.echo(say("run.unchanged", **where, table=one_line(kept.path)))
+                    continue
+                options = asked | {"source": source, "dry_run": is_bill}
+            click.echo(say("run.stage", **where))
+            worst = max(worst, context.invoke(_COMMANDS[stage], lang=lang, **options))
     return worst
+
+
+def _stages_of(scenario: Scenario) -> list[str]:
+    """Return the stages for which a scenario names what they need, in order."""
+    profiles = scenario.llm_profiles
+    has_own_cases = scenario.cases is not None
+    has_cases = has_own_cases or scenario.documents is not None
+    is_named = {
+        "generate": has_cases and not has_own_cases and "dataset" in profiles,
+        "answer": bool(scenario.system.generate or "answer" in profiles),
+        "evaluate": has_cases,
+        "judge": has_cases and "judge" in profiles,
+        "report": True,
+    }
+    return [stage for stage in _COMMANDS if is_named[stage]]
 
 
 def _refuse_early(
@@ -99,42 +114,76 @@ def _refuse_early(
     dry_run: bool,
 ) -> None:
     """Refuse before a call is paid what any stage would refuse: keys, functions, metrics, gates, settings."""
-    from ragnb.cli.rehearsal import need_computable, need_function, rehearse
-    from ragnb.scoring import SCORERS, gold, named_function
-    from ragnb.scoring.run import default_metrics
+    from ragnb.cli.rehearsal import rehearse
+
+    _need_keys(scenario, order)
+    if "answer" in order:
+        _need_functions(scenario, dry_run=dry_run)
+    if "report" not in order or not {"evaluate", "judge"} & {*order}:
+        return
+    # The cases as an estimate takes them: made up where they are not generated yet.
+    options = {"parameters": asked["parameters"], "lang": None, "dry_run": True, "out": None}
+    limits = dict.fromkeys(("store", "max_calls", "max_tokens", "concurrency"))
+    cases = Stage("evaluate", source, "scores.csv", options | limits).cases()
+    computed: list[Metric] = []
+    if "evaluate" in order:
+        computed += _evaluated_metrics(scenario, cases, order)
+    if "judge" in order:
+        computed += (scenario.rubric or Rubric()).metrics
+    system_name = ""
+    if "answer" in order:
+        # As `ragnb answer` names it, but for the model of a profile.
+        system_name = scenario.system.name or scenario.system.generate or ""
+        if not system_name and "answer" in scenario.llm_profiles:
+            system_name = "answer"
+    rehearse(scenario, cases, computed, system=system_name)
+
+
+def _need_keys(scenario: Scenario, order: Sequence[str]) -> None:
+    """Refuse the profile of a stage whose key is not in the environment."""
     from ragnb.store.redaction import headers_of
 
     roles = {"generate": "dataset", "answer": "answer", "evaluate": "judge", "judge": "judge"}
     profiles = {str(role): profile for role, profile in scenario.llm_profiles.items()}
-    for role in dict.fromkeys(roles[stage] for stage in order if stage in roles):
+    used = list(dict.fromkeys(roles[stage] for stage in order if stage in roles))
+    if "evaluate" in order:
+        used.append("embeddings")
+    for role in used:
         if role in profiles:
             headers_of(profiles[role])
-    if "evaluate" in order and "embeddings" in profiles:
-        headers_of(profiles["embeddings"])
-    system = scenario.system
+
+
+def _need_functions(scenario: Scenario, *, dry_run: bool) -> None:
+    """Refuse functions of the system that are not there; no dry run imports their modules."""
+    from ragnb.cli.rehearsal import need_function
+    from ragnb.scoring import named_function
+
     folder = scenario.path.parent if scenario.path else Path()
-    if "answer" in order:
-        for name in filter(None, (system.retrieve, system.generate)):
-            need_function(name, folder)
-            if not dry_run:  # whose modules no dry run imports
-                named_function(name, folder)
-    if "report" not in order or not {"evaluate", "judge"} & {*order}:
-        return
-    options = {"parameters": asked["parameters"], "lang": None, "dry_run": True, "out": None}
-    limits = dict.fromkeys(("store", "max_calls", "max_tokens", "concurrency"))
-    cases = Stage("evaluate", source, "scores.csv", options | limits).cases()
-    has_vectors = "embeddings" in profiles
-    computed: list[Metric] = []
-    if "evaluate" in order:
-        need_computable(scenario, cases, has_vectors=has_vectors)
-        named = [one if isinstance(one, str) else one.name for one in scenario.metrics or ()]
-        if scenario.metrics is None:
-            has_gold = "generate" in order or gold.has_gold(cases)
-            named = default_metrics(
-                has_judge="judge" in profiles, has_vectors=has_vectors, has_gold=has_gold
-            )
-        computed += [METRICS.get(name, Metric(name)) for name in named if name in SCORERS]
-    if "judge" in order:
-        computed += (scenario.rubric or Rubric()).metrics
-    answers = system.name or system.generate or ("answer" if "answer" in profiles else "")
-    rehearse(scenario, cases, computed, system=answers if "answer" in order else "")
+    for name in (scenario.system.retrieve, scenario.system.generate):
+        if not name:
+            continue
+        need_function(name, folder)
+        if not dry_run:
+            named_function(name, folder)
+
+
+def _evaluated_metrics(
+    scenario: Scenario, cases: pd.DataFrame, order: Sequence[str]
+) -> list[Metric]:
+    """Return the metrics that `ragnb evaluate` will compute; refuse one that no stage can."""
+    from ragnb.cli.rehearsal import need_computable
+    from ragnb.scoring import SCORERS, gold
+    from ragnb.scoring.run import default_metrics
+
+    has_vectors = "embeddings" in scenario.llm_profiles
+    need_computable(scenario, cases, has_vectors=has_vectors)
+    if scenario.metrics is None:
+        names = default_metrics(
+            has_judge="judge" in scenario.llm_profiles,
+            has_vectors=has_vectors,
+            # Generated questions come with their sources.
+            has_gold="generate" in order or gold.has_gold(cases),
+        )
+    else:
+        names = [metric if isinstance(metric, str) else metric.name for metric in scenario.metrics]
+    return [METRICS.get(name, Metric(name)) for name in names if name in SCORERS]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ragnb.store import Client, Estimate
 
 
+# The columns of means with the texts of their heads.
 _COUNTS = {
     "n": "ok",
     "n_not_applicable": "not_applicable",
@@ -60,14 +61,14 @@ class Stage:
         from ragnb.inputs import scenario_of, with_cases
 
         self.name = name
-        scenario = scenario_of(
-            source, terminal.overrides(asked.pop("parameters"), asked.pop("lang")), "cases"
-        )
+        settings = terminal.overrides(asked.pop("parameters"), asked.pop("lang"))
+        self.scenario = scenario_of(source, settings, "cases")
         self.dry_run: bool = asked.pop("dry_run")
-        self.scenario = (
-            scenario if name == "generate" else with_cases(scenario, name, current=not self.dry_run)
-        )
-        self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
+        # The other stages take the cases that an earlier stage made; a bill does not ask that they be current.
+        if name != "generate":
+            self.scenario = with_cases(self.scenario, name, current=not self.dry_run)
+        self.say = texts.load(self.scenario.lang)
+        self.profiles = self.scenario.llm_profiles
         self.folder = self.scenario.path.parent if self.scenario.path else Path()
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
@@ -90,11 +91,12 @@ class Stage:
         """Return the scenario's judge, or another model at its endpoint; None where there is no judge."""
         from ragnb.store import Client
 
-        if (profile := self.profiles.get(role)) is None:
+        profile = self.profiles.get(role)
+        if profile is None:
             return None
-        return Client(
-            profile.model_copy(update={"model": model}) if model else profile, **self.limits
-        )
+        if model:
+            profile = profile.model_copy(update={"model": model})
+        return Client(profile, **self.limits)
 
     def vectors(self, model: str | None) -> Client | None:
         """Return the embedding model of the scenario, or one named here at an endpoint that it has."""
@@ -133,24 +135,30 @@ class Stage:
         from ragnb.scoring import passages_of
 
         scenario = self.scenario
-        short = ("question", "answer", "ground_truth_answer")
-        found = passages_of(
+        passages = passages_of(
             scenario.documents, encoding=scenario.encoding, columns=scenario.columns
         )
+        # As many as will be generated, from one passage after the other.
+        sources = islice(cycle(passages["text"]), scenario.generation.questions)
         cases = []
-        for n, text in enumerate(islice(cycle(found["text"]), scenario.generation.questions), 1):
-            found_five = [text] * 5 if scenario.system.retrieve else None
-            case = {
-                "sample_id": f"g{n:03d}",
-                "ground_truth_contexts": [text],
-                "retrieved_contexts": found_five,
-            }
-            cases.append(case | dict.fromkeys(short, text[:200]))
+        for n, passage in enumerate(sources, 1):
+            short_text = passage[:200]
+            cases.append(
+                {
+                    "sample_id": f"g{n:03d}",
+                    "ground_truth_contexts": [passage],
+                    "retrieved_contexts": [passage] * 5 if scenario.system.retrieve else None,
+                    "question": short_text,
+                    "answer": short_text,
+                    "ground_truth_answer": short_text,
+                }
+            )
         return pd.DataFrame(cases)
 
     def bill(self, text: str, need: Estimate, **words: Any) -> int:
         """Print what a dry run estimates."""
-        click.echo(self.say(text, **{name: count(n) for name, n in vars(need).items()}, **words))
+        counts = {name: count(n) for name, n in vars(need).items()}
+        click.echo(self.say(text, **counts, **words))
         return PASSED
 
     def write(self, table: pd.DataFrame, *, complete: bool, **stopped: Any) -> int:
@@ -172,25 +180,29 @@ class Stage:
         """Yield one line per metric (and system): mean, interval and counts."""
         from ragnb.weights import weighted_means
 
-        if len(set(scores.get("system", ()))) > 1:
-            by = "system"
-        else:
-            by = None
-        settings = {
-            name: getattr(self.scenario, name)
-            for name in ("cluster", "doc_weights", "doc", "level")
-        }
-        means = weighted_means(scores, metrics=metrics, by=by, **settings)
-        heads = [self.say(f"evaluate.{word}") for word in ("mean", *_COUNTS.values())]
-        keys = [by, "metric"] if by else ["metric"]
-        rows = [[*[""] * bool(by), self.say("column.metric"), *heads]]
-        for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict(
-            "records"
-        ):
+        by = "system" if len(set(scores.get("system", ()))) > 1 else None
+        scenario = self.scenario
+        means = weighted_means(
+            scores,
+            metrics=metrics,
+            by=by,
+            cluster=scenario.cluster,
+            doc_weights=scenario.doc_weights,
+            doc=scenario.doc,
+            level=scenario.level,
+        )
+        keys = ["metric"]
+        head = [self.say("column.metric")]
+        if by:
+            keys.insert(0, by)
+            head.insert(0, "")
+        head += [self.say(f"evaluate.{word}") for word in ("mean", *_COUNTS.values())]
+        rows = [head]
+        is_shown = means["metric"].isin([*(metric.name for metric in metrics), *total])
+        for row in means[is_shown].to_dict("records"):
             mean = with_interval(row["value"], row["low"], row["high"])
-            rows.append(
-                [*(row[key] for key in keys), mean, *(count(row[name]) for name in _COUNTS)]
-            )
+            counts = [count(row[name]) for name in _COUNTS]
+            rows.append([*(row[key] for key in keys), mean, *counts])
         return terminal.text_table(rows)
 
     def written(self, text: str) -> str:
@@ -204,12 +216,13 @@ class Stage:
 
         `own_functions`: the system is one of the user's, whose requests nobody here can count.
         """
-        numbers = {name: count(n) for name, n in account.items()}
-        pending = numbers["pending"]
-        of_probes = count(probes)
-        parts = {
-            "pending": self.say("paid.pending", n=pending) if account["pending"] else "",
-            "probes": self.say("paid.probes", n=of_probes) if probes else "",
-            "own": self.say("paid.own") if own_functions else "",
-        }
-        return self.say("paid.line", **numbers | parts)
+        words = {name: count(n) for name, n in account.items()}
+        # Parts of the line that are only there where they say something.
+        words |= {"pending": "", "probes": "", "own": ""}
+        if account["pending"]:
+            words["pending"] = self.say("paid.pending", n=count(account["pending"]))
+        if probes:
+            words["probes"] = self.say("paid.probes", n=count(probes))
+        if own_functions:
+            words["own"] = self.say("paid.own")
+        return self.say("paid.line", **words)
