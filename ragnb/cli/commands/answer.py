@@ -12,6 +12,9 @@ from ragnb.cli.terminal import command
 from ragnb.errors import RagnbError
 from ragnb.markup import one_line
 
+_TOKENS_OF_ANSWER = 1000  # of a call in an estimate, before any passages are known
+_MOST_REASONS = 3  # of failures that are listed, the most frequent ones
+
 
 @command("answer")
 def answer_command(source: Path, **asked: Any) -> int:
@@ -38,12 +41,10 @@ def answer_command(source: Path, **asked: Any) -> int:
     stage = Stage("answer", source, "answers.jsonl", asked)
     scenario = stage.scenario
     say = stage.say
-    system = stage.scenario.system
-    if system.generate:
-        client = None
-    else:
-        client = stage.client(role="answer")
-    if not (system.generate or client):
+    system = scenario.system
+    # A function of the user goes before a model of the scenario.
+    client = None if system.generate else stage.client(role="answer")
+    if not system.generate and client is None:
         raise RagnbError(
             f"{one_line(source)}: it names no system; add to the scenario a function of yours in rag.py beside "
             f"it (system: {{generate: rag:answer}}), or a model: -p {profile_step('answer')}"
@@ -51,31 +52,37 @@ def answer_command(source: Path, **asked: Any) -> int:
     name = system.name or system.generate or (client.profile.model if client else "")
     cases = stage.cases()
     if stage.dry_run:
-        n = len(cases)
         calls = len(cases) if client else 0
-        return stage.bill(
-            "answer.dry_run", Estimate(n, 0, 0, calls, 1000 * calls), system=one_line(name)
-        )
-    functions = {"retrieve": system.retrieve, "generate": system.generate}
-    how: dict[str, Any] = {
-        role: named_function(text, stage.folder) for role, text in functions.items() if text
-    }
+        need = Estimate(len(cases), 0, 0, calls, _TOKENS_OF_ANSWER * calls)
+        return stage.bill("answer.dry_run", need, system=one_line(name))
+    options: dict[str, Any] = {}
+    if system.retrieve:
+        options["retrieve"] = named_function(system.retrieve, stage.folder)
+    if system.generate:
+        options["generate"] = named_function(system.generate, stage.folder)
     if client:
-        asks = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
-        how |= {"generate": asks, "client": client}
-    how |= {
-        "store": stage.store,
-        "concurrency": stage.limits["concurrency"],
-        "version": system_version(scenario),
-    }
-    done = answer_cases(cases, system=name, **how)
-    status = done["answer__status"]
-    code = stage.write(done, complete=bool(status.eq("ok").all()))
-    empty = sum(isinstance(one, list) and not one for one in done["retrieved_contexts"])
-    numbers = {"ok": int(status.eq("ok").sum()), "n": len(done), "empty": empty}
+        options["generate"] = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
+        options["client"] = client
+    answered = answer_cases(
+        cases,
+        system=name,
+        store=stage.store,
+        concurrency=stage.limits["concurrency"],
+        version=system_version(scenario),
+        **options,
+    )
+    status = answered["answer__status"]
+    is_ok = status.eq("ok")
+    code = stage.write(answered, complete=bool(is_ok.all()))
+    # Retrieval that found nothing gives an empty list; without retrieval there is none.
+    n_empty = sum(
+        isinstance(passages, list) and not passages for passages in answered["retrieved_contexts"]
+    )
+    numbers = {"ok": int(is_ok.sum()), "n": len(answered), "empty": n_empty}
     click.echo(say("answer.written", system=one_line(name), out=one_line(stage.out), **numbers))
-    for reason, n in done.loc[status == "failed", "answer__reason"].value_counts().head(3).items():
+    reasons = answered.loc[status == "failed", "answer__reason"].value_counts()
+    for reason, n in reasons.head(_MOST_REASONS).items():
         click.echo(say("answer.failed", n=n, reason=one_line(reason, 200)))
-    has_own = bool(system.retrieve or system.generate)
-    click.echo(stage.closing(done.attrs["account"], own_functions=has_own))
+    has_functions = bool(system.retrieve or system.generate)
+    click.echo(stage.closing(answered.attrs["account"], own_functions=has_functions))
     return code

@@ -84,13 +84,13 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         )
     judged = None
     if asked["judged"] is not None:
+        names = None
         if "dimension" in ratings:
             names = list(dict.fromkeys(ratings["dimension"]))
-        else:
-            names = None
+        # The answers that nobody rated, for the corrected mean.
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
-    how = (
+    options = (
         "tolerance",
         "target",
         "labels_planned",
@@ -101,13 +101,12 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         "seed",
         "lang",
     )
-    pairs = dict(terminal.pair("--about", "judge_id=small-8b", text) for text in asked["about"])
-    truths = {"true": True, "false": False}
-    about = {
-        key: truths.get(value.strip().casefold(), value) for key, value in pairs.items()
-    } or None
     card = calibrate(
-        ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how}
+        ratings,
+        judge=judges,
+        judged=judged,
+        about=_about(asked["about"]),
+        **{name: asked[name] for name in options},
     )
     as_json = partial(json_text, card.to_dict())
     terminal.write_files(
@@ -120,7 +119,18 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
     return _VERDICTS[card.verdict]
 
 
+def _about(given: Sequence[str]) -> dict[str, Any] | None:
+    """Read what --about says of the study: KEY=VALUE texts, of which true and false are no texts."""
+    truths = {"true": True, "false": False}
+    about: dict[str, Any] = {}
+    for text in given:
+        key, value = terminal.pair("--about", "judge_id=small-8b", text)
+        about[key] = truths.get(value.strip().casefold(), value)
+    return about or None
+
+
 def _page(card: Any) -> str:
+    """Return the page of a card; a report is only imported where one is asked for."""
     from ragnb.report.study import card_page
 
     return card_page(card)
@@ -128,10 +138,9 @@ def _page(card: Any) -> str:
 
 def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     """Return the rows of the requested dimensions."""
+    have: list[str] = []
     if "dimension" in frame:
         have = [str(name) for name in frame["dimension"].unique()]
-    else:
-        have = []
     for name in dimensions:
         if name not in have:
             raise unknown("dimension", name, have)
@@ -168,10 +177,7 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     from ragnb.calibration import check_golden, golden_template, read_golden, write_golden
 
     say = texts.load(asked["lang"])
-    if asked["tolerance"] is None:
-        tolerance = 1.0
-    else:
-        tolerance = asked["tolerance"]
+    tolerance = 1.0 if asked["tolerance"] is None else asked["tolerance"]
     if not files:
         if asked["out"] is None:
             raise RagnbError(
@@ -185,9 +191,29 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     checked = check_golden(
         read_golden(files[0], human=asked["human"], **reading), tolerance=tolerance
     )
-    keys = [c for c in ("item_id", "dimension", "system") if c in checked]
-    numbers = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
-    rows = [["", *keys, *(say(f"golden.{name}") for name in numbers)]]
+    click.echo("\n".join(terminal.text_table(_golden_rows(checked, say))))
+    n_off = int((~checked["within"]).sum())
+    n_open = int(checked["within"].isna().sum())  # an answer without a score
+    key = "golden.fine"
+    code = PASSED
+    if n_off:
+        key = "golden.off"
+        code = BLOCKED
+    elif n_open:
+        key = "golden.open"
+        code = NOT_PROVEN
+    elif not tolerance:
+        key = "golden.fine_exact"
+    tolerance_text = f"{tolerance:g}"
+    click.echo(say(key, n=len(checked), off=n_off, open=n_open, tolerance=tolerance_text))
+    return code
+
+
+def _golden_rows(checked: pd.DataFrame, say: Any) -> list[list[str]]:
+    """Return the table of a checked golden set: whether each score agrees, and the scores."""
+    keys = [name for name in ("item_id", "dimension", "system") if name in checked]
+    formats = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
+    rows = [["", *keys, *(say(f"golden.{name}") for name in formats)]]
     for row in checked.to_dict("records"):
         if is_missing(row["within"]):
             mark = "—"
@@ -195,31 +221,8 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
             mark = "✓"
         else:
             mark = "✗"
-        shown = [
-            "—" if is_missing(row[name]) else form.format(row[name])
-            for name, form in numbers.items()
-        ]
-        rows.append([mark, *(str(row[key]) for key in keys), *shown])
-    click.echo("\n".join(terminal.text_table(rows)))
-    off = int((~checked["within"]).sum())
-    open_ = int(checked["within"].isna().sum())
-    if off:
-        verdict = "off"
-    elif open_:
-        verdict = "open"
-    else:
-        verdict = "fine"
-    if verdict == "fine" and not tolerance:
-        exactly = "_exact"
-    else:
-        exactly = ""
-    click.echo(
-        say(
-            f"golden.{verdict}{exactly}",
-            n=len(checked),
-            off=off,
-            open=open_,
-            tolerance=f"{tolerance:g}",
-        )
-    )
-    return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]
+        numbers = []
+        for name, number_format in formats.items():
+            numbers.append("—" if is_missing(row[name]) else number_format.format(row[name]))
+        rows.append([mark, *(str(row[key]) for key in keys), *numbers])
+    return rows

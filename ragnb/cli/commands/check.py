@@ -52,13 +52,16 @@ def check_command(
     from ragnb.texts import load
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
-    files = {role: asked[role] for role in ("gold", "traces", "scores")}
-    given: dict[str, Any] = {
-        role: path.absolute() for role, path in files.items() if path is not None
-    }
+    given: dict[str, Any] = {}
+    for role in ("gold", "traces", "scores"):
+        path = asked[role]
+        if path is not None:
+            given[role] = path.absolute()
     if source is None:
         _need_answers(given, asked)
-    settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
+    settings = terminal.overrides(parameters, lang)
+    if sample is not None:
+        settings["sample"] = sample
     if source is None:
         sheet = assess(Scenario(**given), **settings)
     else:
@@ -77,6 +80,7 @@ def check_command(
         click.echo(f"\n{next_line}\n  {action.what}")
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
     if to_label and sheet.log is not None:
+        # With the mark of UTF-8: people fill it in, in a spreadsheet.
         terminal.write_csv(to_label, sheet.log.to_label, mark="\ufeff")
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     if sheet.incomplete:
@@ -116,26 +120,27 @@ def _tables(writer: Formatter) -> list[tuple[str, list[list[str]]]]:
 
     sheet = writer.sheet
     tables = []
-    listed = gate_list(writer)
-    if listed is not None:
-        tables.append(("", terminal.block_rows(listed)))
+    gates = gate_list(writer)
+    if gates is not None:
+        tables.append(("", terminal.block_rows(gates)))
     if sheet.log is None:
         return tables
-    shown: list[Any] = [daily_table(writer)]
+    blocks: list[Any] = [daily_table(writer)]
     for key in ("wording", "label"):
         section = sheet.section(key)
         if section is not None:
-            shown += section.blocks
-    of_log = [block for block in shown if isinstance(block, Table)]
+            blocks += section.blocks
+    # Charts and paragraphs are for pages.
+    of_log = [block for block in blocks if isinstance(block, Table)]
     return tables + [(block.caption, terminal.block_rows(block)) for block in of_log]
 
 
 def _repair(sheet: Assessment, source: Path | None) -> str:
     """Return what to do about lines that could not be read: repair them, or accept that they are lost."""
-    read = sheet.gates.loc[sheet.gates["reason"] == "incomplete", "value"].min()
+    share_read = sheet.gates.loc[sheet.gates["reason"] == "incomplete", "value"].min()
     # Rounded up: the share that is accepted must reach the one that is lost.
-    share = f"{math.ceil(1000 * (1 - read)) / 1000:g}"
+    share_lost = math.ceil(1000 * (1 - share_read)) / 1000
+    setting = shlex.quote(f"allow={{lines: {share_lost:g}}}")
     lines = sheet.notes.loc[sheet.notes["code"] == "bad_lines", "text"]
-    allow = shlex.quote(f"allow={{lines: {share}}}")
     say = texts.load(terminal.speaking())
-    return str(say("cli.repair", source=source, lines=" ".join(lines), allow=f"-p {allow}"))
+    return str(say("cli.repair", source=source, lines=" ".join(lines), allow=f"-p {setting}"))

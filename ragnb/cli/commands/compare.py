@@ -52,31 +52,39 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     from ragnb.comparison.view import compare_view
     from ragnb.diagnostics.gates import plain_records
 
-    how = {name: asked[name] for name in ("candidate", "system", "on", "by", "metrics", "primary")}
+    selected = ("candidate", "system", "on", "by", "metrics", "primary")
     settings = terminal.overrides(asked["parameters"], asked["lang"])
     if asked["ratings"] is not None:
         settings["ratings"] = asked["ratings"]
     view, table, slices = compare_view(
-        new, base, settings=settings, margin=_margin(asked["margin"]), **how
+        new,
+        base,
+        settings=settings,
+        margin=_margin(asked["margin"]),
+        **{name: asked[name] for name in selected},
     )
-    decides = table[table["primary"]]
-    if asked["gate"] and decides.empty:
+    deciding = table[table["primary"]]
+    if asked["gate"] and deciding.empty:
         raise RagnbError("--gate needs a metric that decides; name it with --primary")
-    outcome = next((word for word in _FROM_WORST if word in set(decides["outcome"])), None)
+    # With several candidates, the worst of their outcomes.
+    outcomes = set(deciding["outcome"])
+    outcome = next((word for word in _FROM_WORST if word in outcomes), None)
     head = view.head or [texts.load(view.lang)("compare.no_word")]
-    tables = [(name, terminal.block_rows(table)) for name, table in view.tables]
+    tables = [(name, terminal.block_rows(block)) for name, block in view.tables]
     click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
     parts = {"outcome": outcome, "notes": view.notes, "metrics": plain_records(table)}
     if slices is not None:
-        parts |= {"slices": plain_records(slices)}
+        parts["slices"] = plain_records(slices)
     if view.operations is not None and len(view.operations):
         parts["operations"] = plain_records(view.operations)
-    kinds = {
-        "junit": partial(_junit, view.title, table, view.lang, asked["gate"] or "margin"),
-        "json_file": partial(json_text, parts),
-    }
-    kinds["github"] = partial(_comment, view, new, base, asked, settings)
-    terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
+    terminal.write_files(
+        asked,
+        markdown=view.markdown,
+        html=view.html,
+        junit=partial(_junit, view.title, table, view.lang, asked["gate"] or "margin"),
+        json_file=partial(json_text, parts),
+        github=partial(_comment, view, new, base, asked, settings),
+    )
     if asked["gate"]:
         return _gate_code(table, asked["gate"])
     return PASSED
@@ -114,10 +122,10 @@ def _comment(
     from ragnb.comparison import changed_questions
     from ragnb.comparison.comment import comment
 
-    how = {name: asked[name] for name in ("candidate", "system", "on")}
+    selected = {name: asked[name] for name in ("candidate", "system", "on")}
     try:
         changed = changed_questions(
-            new, baseline=base, metric=asked["primary"], n=50, **how, **settings
+            new, baseline=base, metric=asked["primary"], n=50, **selected, **settings
         )
     except RagnbError:  # no metric decides: the view says so
         return comment(view, pd.DataFrame({"change": []}))
@@ -131,30 +139,33 @@ def _gate_code(table: pd.DataFrame, policy: Any) -> int:
     """Return the exit code of a comparison under a policy of --gate."""
     from ragnb.comparison.estimates import Verdict, gate_verdict
 
-    said = {gate_verdict(row, policy) for row in table[table["primary"]].to_dict("records")}
+    is_asked = table["primary"]
     if policy == "all":
-        others = table[~table["primary"] & (table["outcome"] == "worse")]
-        said |= {gate_verdict(row, policy) for row in others.to_dict("records")}
-    return int(next(code for code in reversed(Verdict) if code in said))
+        is_asked = is_asked | (table["outcome"] == "worse")
+    verdicts = {gate_verdict(row, policy) for row in table[is_asked].to_dict("records")}
+    # The worst comes last in the enumeration, whatever the order of the exit codes.
+    return int(next(verdict for verdict in reversed(Verdict) if verdict in verdicts))
 
 
 def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
-    plain = len(given) == 1 and "=" not in given[0]
+    if len(given) == 1 and "=" not in given[0]:
+        return _margin_of(given[0])
     margins = dict[str, float]()
     for text in given:
-        name, value = (
-            ("", text) if plain else terminal.pair("--margin", "context_recall=0.02", text)
-        )
-        try:
-            margins[name] = float(value)
-        except ValueError:
-            raise RagnbError(
-                f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02"
-            ) from None
-    if plain:
-        return margins[""]
+        name, value = terminal.pair("--margin", "context_recall=0.02", text)
+        margins[name] = _margin_of(value)
     return margins or None
+
+
+def _margin_of(value: str) -> float:
+    """Read one margin."""
+    try:
+        return float(value)
+    except ValueError:
+        raise RagnbError(
+            f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02"
+        ) from None
 
 
 def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
@@ -166,13 +177,14 @@ def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
     kinds = {Verdict.BLOCKED: "failure", Verdict.NOT_PROVEN: "skipped"}
     cases = []
     say = texts.load(lang)
-    several = table["baseline"].nunique() > 1
+    has_several_baselines = table["baseline"].nunique() > 1
     for row in table.to_dict("records"):
-        name = f"{row['candidate']}: {row['metric']}" + f" ({row['baseline']})" * several
+        name = f"{row['candidate']}: {row['metric']}"
+        if has_several_baselines:
+            name += f" ({row['baseline']})"
+        kind = "system-out"
         is_asked = row["primary"] or (policy == "all" and row["outcome"] == "worse")
         if is_asked:
-            kind = kinds.get(gate_verdict(row, policy), "system-out")
-        else:
-            kind = "system-out"
+            kind = kinds.get(gate_verdict(row, policy), kind)
         cases.append((name, kind, row["outcome"], headline(row, say)))
     return junit(title, cases)

@@ -42,35 +42,39 @@ def evaluate_command(
     from ragnb.scoring import SCORERS, evaluate, expected
 
     stage = Stage("evaluate", source, "scores.csv", asked)
+    scenario = stage.scenario
     judge = stage.client()
     vectors = stage.vectors(embeddings)
     cases = stage.cases()
     chosen = list(metrics)
     if not metrics:
-        need_computable(stage.scenario, cases, has_vectors=vectors is not None)
+        need_computable(scenario, cases, has_vectors=vectors is not None)
         # Those of the scenario that can be computed, else all that apply.
         wanted = [
-            metric if isinstance(metric, str) else metric.name
-            for metric in stage.scenario.metrics or ()
+            metric if isinstance(metric, str) else metric.name for metric in scenario.metrics or ()
         ]
-        known = [SCORERS[name] for name in wanted if name in SCORERS]
-        chosen = [
-            s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)
-        ]
-        if left := [name for name in wanted if name not in chosen]:
-            terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left)))
-    how: dict[str, Any] = {
+        for name in wanted:
+            scorer = SCORERS.get(name)
+            if scorer is None:  # a rate, a dimension of the rubric, or a column of the cases
+                continue
+            if (judge or not any(scorer.calls)) and (vectors or not scorer.embeds):
+                chosen.append(name)
+        left_out = [name for name in wanted if name not in chosen]
+        if left_out:
+            terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left_out)))
+    settings: dict[str, Any] = {
         "metrics": chosen or None,
         "client": judge,
         "embeddings": vectors,
         "store": stage.store,
+        "lang": scenario.lang,
+        "refusal": scenario.refusal,
     }
-    how |= {"lang": stage.scenario.lang, "refusal": stage.scenario.refusal}
     if stage.dry_run:
-        return stage.bill("evaluate.dry_run", expected(cases, **how))
-    scores = evaluate(cases, name=stage.scenario.name, **how)
-    spent = scores.attrs["spent"]
-    code = stage.write(scores, complete=not (scores.attrs["failed"] or spent["stopped"]))
+        return stage.bill("evaluate.dry_run", expected(cases, **settings))
+    scores = evaluate(cases, name=scenario.name, **settings)
+    is_open = scores.attrs["failed"] or scores.attrs["spent"]["stopped"]
+    code = stage.write(scores, complete=not is_open)
     for row in scores.attrs["notes"]:
         terminal.note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]

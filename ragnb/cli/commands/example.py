@@ -30,14 +30,16 @@ def example_command(folder: Path, lang: str | None) -> int:
 
     say = texts.load(lang or terminal.speaking())
     new = write_example(folder)
-    ways = ["check scores.csv", "compare scenarios/quickstart.yaml scenarios/quickstart_weak.yaml"]
     # The report needs the extra "notebook"; without it, what the core can do.
     has_notebooks = find_spec("papermill") is not None
-    ways.append(
-        "report scenarios/quickstart.yaml" if has_notebooks else "check scenarios/quickstart.yaml"
-    )
+    next_commands = [
+        "check scores.csv",
+        "compare scenarios/quickstart.yaml scenarios/quickstart_weak.yaml",
+        f"{'report' if has_notebooks else 'check'} scenarios/quickstart.yaml",
+    ]
     click.echo(say("example.written", folder=one_line(new)))
-    for way in ways:
-        name, *files = way.split()
-        click.echo(f"  {shlex.join(['ragnb', name, *(str(new / file) for file in files)])}")
+    for next_command in next_commands:
+        name, *files = next_command.split()
+        words = ["ragnb", name, *(str(new / file) for file in files)]
+        click.echo(f"  {shlex.join(words)}")
     return PASSED

@@ -31,11 +31,11 @@ def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) 
 
     if out.exists():
         raise RagnbError(f"{out} exists; name another file with --out")
-    text = inspect_file(file, encoding=encoding, lang=terminal.speaking()).to_scenario(
-        out.absolute().parent
-    )
+    card = inspect_file(file, encoding=encoding, lang=terminal.speaking())
+    text = card.to_scenario(out.absolute().parent)
     write_whole(out, text)
-    click.echo(
-        f"ragnb {'calibrate' if 'ratings:' in text.splitlines()[1] else 'check'} {shlex.quote(str(out))}"
-    )
+    # The second line names the file, below a comment.
+    has_ratings = "ratings:" in text.splitlines()[1]
+    name = "calibrate" if has_ratings else "check"
+    click.echo(f"ragnb {name} {shlex.quote(str(out))}")
     return PASSED

@@ -44,14 +44,17 @@ def open_command(folder: Path | None, port: int | None, no_browser: bool, lang: 
 
     folder = (folder or _usual_folder()).resolve()
     _need_scenarios(folder)
-    token = secrets.token_urlsafe(24)
+    token = secrets.token_urlsafe(
+        24
+    )  # without it, other users of this computer could open the page
     port = port or _free_port()
     address = f"http://{_HERE}:{port}/?token={token}"
+    parameters = {"folder": str(folder), "home": str(Path.cwd())}
+    if lang:
+        parameters["lang"] = lang
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as place:
         notebook = Path(place) / "studio.ipynb"
-        source = samples_folder() / "notebooks" / "studio.ipynb"
-        given = {"folder": str(folder), "home": str(Path.cwd())} | ({"lang": lang} if lang else {})
-        fill_in(source, notebook, given)
+        fill_in(samples_folder() / "notebooks" / "studio.ipynb", notebook, parameters)
 
         def opened() -> None:
             click.echo(texts.load(terminal.speaking())("open.ready", address=address))
@@ -79,8 +82,9 @@ def _need_scenarios(folder: Path) -> None:
 
 
 def _free_port() -> int:
+    """Return a port that nobody listens on; another process may still take it first."""
     with socket.socket() as probe:
-        probe.bind((_HERE, 0))
+        probe.bind((_HERE, 0))  # 0 lets the system choose
         return int(probe.getsockname()[1])
 
 
@@ -93,24 +97,24 @@ def _serve(notebook: Path, *, port: int, token: str, opened: Callable[[], None])
 
     # Kernels inherit both: where reports are, and what a template of ours is looked for in.
     os.environ[HOME] = str(Path.cwd())
-    os.environ["JUPYTER_PATH"] = os.pathsep.join(
-        [str(_TEMPLATES), *filter(None, [os.environ.get("JUPYTER_PATH")])]
+    paths = [str(_TEMPLATES)]
+    if os.environ.get("JUPYTER_PATH"):
+        paths.append(os.environ["JUPYTER_PATH"])
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(paths)
+    config = Config(
+        Voila={
+            "ip": _HERE,
+            "port": port,
+            "port_retries": 0,  # another port would not be that of the address
+            "token": token,
+            "open_browser": False,
+            "log_level": "ERROR",
+            "tornado_settings": {"ws_ping_interval": 30000, "ws_ping_timeout": 30000},  # ms
+        },
+        KernelManager={"transport": "ipc"} if os.name == "posix" else {},
+        VoilaConfiguration={"template": "ragnb"},
     )
-    server = require("voila.app", extra="app").Voila(
-        config=Config(
-            Voila={
-                "ip": _HERE,
-                "port": port,
-                "port_retries": 0,
-                "token": token,
-                "open_browser": False,
-                "log_level": "ERROR",
-                "tornado_settings": {"ws_ping_interval": 30000, "ws_ping_timeout": 30000},
-            },
-            KernelManager={"transport": "ipc"} if os.name == "posix" else {},
-            VoilaConfiguration={"template": "ragnb"},
-        )
-    )
+    server = require("voila.app", extra="app").Voila(config=config)
     server.initialize([str(notebook)])
     IOLoop.current().add_callback(opened)
     server.start()

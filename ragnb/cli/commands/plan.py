@@ -44,7 +44,9 @@ def plan_command(
     from ragnb.comparison import plan
     from ragnb.diagnostics.gates import plain_records
 
-    settings = terminal.overrides(parameters) | ({"baseline": baseline} if baseline else {})
+    settings = terminal.overrides(parameters)
+    if baseline:
+        settings["baseline"] = baseline
     given = {name: value for name, value in assumed.items() if value is not None}
     table = plan(pilot, kind=kind, **given, **settings)
     say = texts.load(lang)
@@ -56,17 +58,18 @@ def plan_command(
 
 
 def _sentence(row: dict[Any, Any], say: Any) -> str:
-    if row["system"] is None:
-        about = row["about"]
-    else:
-        about = f"{row['system']}: {row['about']}"
-    words = {
-        "about": about,
-        **{name: number(row[name]) for name in ("expected", "target", "detectable")},
-    }
+    """Say what one decision needs; without an expected value, what the questions can show."""
+    words = {"about": row["about"]}
+    if row["system"] is not None:
+        words["about"] = f"{row['system']}: {row['about']}"
+    words |= {name: number(row[name]) for name in ("expected", "target", "detectable")}
     words |= {name: count(row[name]) for name in ("n", "needed", "more", "documents")}
     if row["reason"] is not None:
-        return str(say(f"plan.{row['reason']}", **words))
-    shows = is_missing(row["expected"])
-    known = "" if shows or is_missing(row["n"]) else "_more"
-    return str(say(f"plan.{'shows' if shows else row['kind']}{known}", **words))
+        key = row["reason"]
+    elif is_missing(row["expected"]):
+        key = "shows"
+    elif is_missing(row["n"]):
+        key = row["kind"]
+    else:
+        key = f"{row['kind']}_more"
+    return str(say(f"plan.{key}", **words))

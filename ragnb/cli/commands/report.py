@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -50,20 +50,25 @@ def report_command(
 
     from ragnb.report import index, reports
 
-    many = len(scenarios) > 1
-    made_of = {}
+    are_many = len(scenarios) > 1
     runs = reports(scenarios, out=out, overrides=terminal.overrides(parameters, lang), jobs=jobs)
-    bar: Any = {
-        "desc": "Reports",
-        "unit": "report",
-        "disable": None if many else True,
-        "leave": False,
-    }
-    for made in tqdm(runs, total=len(scenarios), **bar):
+    bar = tqdm(
+        runs,
+        total=len(scenarios),
+        desc="Reports",
+        unit="report",
+        # None: shown only on a terminal.
+        disable=None if are_many else True,
+        leave=False,
+    )
+    made_of = {}
+    for made in bar:
+        # The bar is taken off the screen meanwhile.
         with tqdm.external_write_mode():
-            _tell(made, many)
+            _print_result(made, are_many=are_many)
         made_of[made.scenario] = made
-    if many or out.is_dir():
+    if are_many or out.is_dir():
+        # Runs come as they are finished; a scenario may be named twice.
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
         click.echo(f"Index: {index(out, made=in_order, lang=terminal.speaking())}")
     if any(made.result is None for made in made_of.values()):
@@ -71,12 +76,16 @@ def report_command(
     return PASSED
 
 
-def _tell(made: Made, many: bool) -> None:
-    if made.result is None:
-        return terminal.complain(RagnbError(made.error), made.scenario if many else None)
-    for text in made.result.warnings:
-        terminal.note(f"{made.scenario.stem}: {text}" if many else text)
-    click.echo(f"{one_line(made.scenario.stem)}: {one_line(made.result.verdict)}")
-    click.echo(f"  HTML: {made.result.html}")
-    if made.result.blocked:
-        click.echo(f"  {texts.load(made.result.lang)('cli.blocked')}")
+def _print_result(made: Made, *, are_many: bool) -> None:
+    """Print what became of a scenario, by its name where there are several."""
+    result = made.result
+    if result is None:
+        terminal.complain(RagnbError(made.error), made.scenario if are_many else None)
+        return
+    for text in result.warnings:
+        terminal.note(f"{made.scenario.stem}: {text}" if are_many else text)
+    click.echo(f"{one_line(made.scenario.stem)}: {one_line(result.verdict)}")
+    click.echo(f"  HTML: {result.html}")
+    if result.blocked:
+        say = texts.load(result.lang)
+        click.echo(f"  {say('cli.blocked')}")

@@ -53,21 +53,22 @@ def runs_command(
         raise RagnbError(
             f"{store}: there is no such store; name the file that judging or scoring wrote"
         )
-    if verify + claims + (export is not None) + bool(runs) > 1:
+    n_actions = verify + claims + (export is not None) + bool(runs)
+    if n_actions > 1:
         raise RagnbError(say("runs.one_action"))
     if verify:
         examination = examined(store)
         examination.file.close()
-        whole = "runs.broken" if examination.wrong else "runs.whole"
-        click.echo(say(whole, store=one_line(store), version=VERSION, **examination.rows))
-        save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-        return _outcome(
-            examination.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}"
-        )
+        key = "runs.broken" if examination.wrong else "runs.whole"
+        click.echo(say(key, store=one_line(store), version=VERSION, **examination.rows))
+        command = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
+        save = say("runs.save", command=command)
+        return _outcome(examination.wrong, f"{save} {_recover(store, say)}")
     if export is not None:
         rows = list(exported(store))
-        write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
-        end = rows[-1]
+        exported_lines = [json.dumps(row, ensure_ascii=True) + "\n" for row in rows]
+        write_whole(export, "".join(exported_lines))
+        end = rows[-1]  # which counts the rows, and says what is lost
         click.echo(say("runs.exported", file=one_line(export), **end["rows"]))
         lost = say("runs.lost", damaged=end["damaged"], **end["lost"])
         return _outcome(end["wrong"], f"{lost} {_recover(store, say)}")
@@ -76,12 +77,15 @@ def runs_command(
             f"{len(runs)} runs are given; give one, or compare two: "
             f"ragnb compare {store}#{runs[-1]} {store}#{runs[0]}"
         )
+    lines: Iterable[str]
     with Store(store, new=False) as opened:
-        if runs:
-            found_runs = _run(opened.frame(runs[0]), say)
+        if claims:
+            lines = _claims(opened.claims(), say)
+        elif runs:
+            lines = _run(opened.frame(runs[0]), say)
         else:
-            found_runs = _runs(opened.runs(), say)
-        click.echo("\n".join(_claims(opened.claims(), say) if claims else found_runs))
+            lines = _runs(opened.runs(), say)
+        click.echo("\n".join(lines))
     return PASSED
 
 
@@ -105,32 +109,46 @@ def _table(say: Any, words: Sequence[str], rows: Iterable[Sequence[object]]) -> 
 
 
 def _claims(claims: pd.DataFrame, say: Any) -> Iterator[str]:
+    """Yield the lines of the processes that have claimed cells."""
     if claims.empty:
         return iter([say("runs.unclaimed")])
     words = ["process", "host", "cells", "since", "until"]
     shown = claims[words].fillna({"process": "?"}).fillna("—").astype(str)
-    return _table(say, words, shown.replace(r"\+00:00$", "", regex=True).to_numpy())
+    # The times are in UTC, as the heads say.
+    shown = shown.replace(r"\+00:00$", "", regex=True)
+    return _table(say, words, shown.to_numpy())
 
 
 def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
+    """Yield the lines of all runs of a store."""
     if runs.empty:
         return iter([say("runs.none")])
     counts = ["cells", "ok", "not_applicable", "failed", "pending", "calls"]
     dates = ["started", "last"]
-    tokens = [
-        f"{count(sent)} + {count(got)}"
-        for sent, got in runs[["tokens_in", "tokens_out"]].to_numpy()
-    ]
-    early = [f" ({say('runs.stopped_early')})" * int(stopped) for stopped in runs["stopped_early"]]
-    took = [f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}" for s in map(round, runs["seconds"])]
-    shown = runs.assign(tokens=tokens, took=took)
-    shown["pending"] = [f"{count(n)}{word}" for n, word in zip(runs["pending"], early, strict=True)]
+    tokens = []
+    for sent, received in runs[["tokens_in", "tokens_out"]].to_numpy():
+        tokens.append(f"{count(sent)} + {count(received)}")
+    pending = []
+    for n, is_stopped_early in zip(runs["pending"], runs["stopped_early"], strict=True):
+        text = count(n)
+        if is_stopped_early:  # as the gates were decided: these cells are not waited for
+            text += f" ({say('runs.stopped_early')})"
+        pending.append(text)
+    shown = runs.assign(tokens=tokens, pending=pending, took=runs["seconds"].map(_duration))
     shown[dates] = runs[dates].map(lambda date: str(date or "—")[:16].replace("T", " "))
     words = ["run", "name", *counts, "tokens", "took", "models", *dates]
+    # An empty text becomes None, which the table writes as a dash.
     return _table(say, words, shown[words].replace("", None).to_numpy(object))
 
 
+def _duration(seconds: float) -> str:
+    """Write a time as 1:02:03."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
 def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
+    """Yield the lines of one run: how its cells ended, and why some failed."""
     import pandas as pd
 
     statuses = ["ok", "not_applicable", "failed", "pending"]
