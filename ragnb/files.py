@@ -22,6 +22,7 @@ DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.g
 MARKDOWN_SUFFIXES = (".md", ".markdown")
 HTML_SUFFIXES = (".html", ".htm")
 DOCUMENT_SUFFIXES = (".txt", *MARKDOWN_SUFFIXES, *HTML_SUFFIXES, ".pdf")
+# Names that Windows keeps for devices: no file and no folder can have one.
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 
@@ -54,18 +55,16 @@ def matched(path: str | os.PathLike[str]) -> list[Path]:
     if not is_pattern(path):
         return [Path(path)]
     if os.path.isdir(path):
-        found = [
+        paths = [
             entry for entry in Path(path).iterdir() if entry.name.lower().endswith(DATA_SUFFIXES)
         ]
     else:
-        home = next((one for one in Path(path).parents if one.is_dir()), Path())
-        rest = os.path.relpath(path, home)
-        found = [
-            Path(name)
-            for name in glob.glob(os.path.join(glob.escape(str(home)), rest), recursive=True)
-        ]
+        # A folder that is there is no pattern, also where its name holds a bracket.
+        home = next((parent for parent in Path(path).parents if parent.is_dir()), Path())
+        pattern = os.path.join(glob.escape(str(home)), os.path.relpath(path, home))
+        paths = [Path(name) for name in glob.glob(pattern, recursive=True)]
     return sorted(
-        one for one in found if one.is_file() and not one.name.startswith(("_", ".", "~$"))
+        file for file in paths if file.is_file() and not file.name.startswith(("_", ".", "~$"))
     )
 
 
@@ -78,6 +77,7 @@ def patterns_of(file: Path) -> Callable[..., re.Pattern[str]]:
 
     def written(text: str, words: str) -> str:
         known = parts | {"words": words}
+        # A pattern is laid out over lines: their ends and indents are no part of it.
         text = re.sub(r"(?:^|\n) *", "", text)
         return re.sub(r"\{([a-z_]+)\}", lambda part: written(known[part[1]], words), text)
 
@@ -99,7 +99,7 @@ def digest(paths: Sequence[Path]) -> str:
             hashes.append(hashlib.file_digest(file, "sha256").hexdigest())
     if len(paths) == 1:
         return hashes[0]
-    lines = [f"{path.name} {found}\n" for path, found in zip(paths, hashes, strict=True)]
+    lines = [f"{path.name} {sha256}\n" for path, sha256 in zip(paths, hashes, strict=True)]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -115,6 +115,7 @@ def slug(name: str) -> str:
     kept = re.sub(r"[^\w-]+", "-", plain)[:40].strip("-_")
     if kept and kept == name and name.isascii() and not _DEVICES.fullmatch(name):
         return name
+    # The hash keeps names apart that are cleaned to the same text.
     return f"{kept or 'scenario'}-{short_hash(plain)}"
 
 
@@ -176,6 +177,7 @@ def refuse_overwriting(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> N
 
 
 def _refuse_output(name: str, path: Path, inputs: Sequence[Path]) -> None:
+    """Refuse an output that is there already and is no file of its own."""
     if not path.exists():
         return
     if path.is_dir():
@@ -184,11 +186,12 @@ def _refuse_output(name: str, path: Path, inputs: Sequence[Path]) -> None:
     if not path.is_file():
         raise RagnbError(f"{name} {path}: this is a device or a pipe; name a file")
     # The file itself is compared: a hard link or another spelling of its name has the same.
-    same = next((one for one in inputs if path.samefile(one)), None)
-    if same is not None:
-        raise RagnbError(
-            f"{name} {path}: this is an input of the run ({same}), which writing would destroy; name another file"
-        )
+    for source in inputs:
+        if path.samefile(source):
+            raise RagnbError(
+                f"{name} {path}: this is an input of the run ({source}), which writing would destroy; name another "
+                "file"
+            )
 
 
 def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o644) -> Path:
@@ -216,13 +219,15 @@ def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o6
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode() if isinstance(content, str) else content
+    # In the same folder: a rename is atomic only within one file system.
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
+            # On disk before the rename: else a crash could leave an empty file of this name.
             os.fsync(file.fileno())
-        os.chmod(temporary, mode)
+        os.chmod(temporary, mode)  # mkstemp gives the owner alone a right to read
         os.replace(temporary, path)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -45,42 +45,48 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     __tracebackhide__ = True
     sheet = result
     if not isinstance(result, Assessment):
-        if scenario is None:
-            given = Scenario.without_files()
-        else:
-            given = scenario
-        if isinstance(given, str | Path):
-            given = load_scenario(given)
-        sheet = assess(
-            result, **{key: getattr(given, key) for key in given.model_fields_set - {*SOURCES}}
-        )
-    told = {
-        kind: "\n".join(f"{title}: {words}" for title, one, words in _cases(sheet) if one == kind)
-        for kind in ("failure", "skipped")
-    }
-    if told["failure"]:
-        raise AssertionError(told["failure"])  # an assert would be left out by python -O
-    if told["skipped"]:
-        pytest.skip(told["skipped"])
+        settings = Scenario.without_files() if scenario is None else scenario
+        if isinstance(settings, str | Path):
+            settings = load_scenario(settings)
+        # Only what was set: `assess` has defaults of its own, and takes the frame in place of files.
+        names = settings.model_fields_set - {*SOURCES}
+        sheet = assess(result, **{name: getattr(settings, name) for name in names})
+    cases = _cases(sheet)
+    failures = [f"{case.title}: {case.sentence}" for case in cases if case.kind == "failure"]
+    skipped = [f"{case.title}: {case.sentence}" for case in cases if case.kind == "skipped"]
+    if failures:
+        raise AssertionError("\n".join(failures))  # an assert would be left out by python -O
+    if skipped:
+        pytest.skip("\n".join(skipped))
 
 
 @cache
 def _sheet(scenario: Path) -> Assessment:
+    """Return the assessment of a scenario, once for all tests of a run."""
     from ragnb.sheet import assess
 
     return assess(scenario)
 
 
-def _cases(sheet: Assessment) -> list[tuple[str, str, str]]:
-    """Return the title of each gate, what it is in JUnit, and its sentence; nothing that decides is skipped."""
+class _Case(NamedTuple):
+    """A gate as a test: its title, what it is in JUnit (``failure``, ``skipped`` or else), and its sentence."""
+
+    title: str
+    kind: str
+    sentence: str
+
+
+def _cases(sheet: Assessment) -> list[_Case]:
+    """Return a case for each gate, and a skipped one where no gate decides."""
     from ragnb.sheet.formatter import Formatter
     from ragnb.sheet.gates import deciding
     from ragnb.sheet.sections.gates import cases
 
-    listed = [(title, kind, words) for title, kind, _, words in cases(Formatter(sheet))]
-    if len(deciding(sheet.gates)):
-        return listed
-    return [*listed, ("gates", "skipped", sheet.verdict)]
+    listed = [_Case(title, kind, words) for title, kind, _, words in cases(Formatter(sheet))]
+    # Without it a run in which nothing was decided would pass.
+    if not len(deciding(sheet.gates)):
+        listed.append(_Case("gates", "skipped", sheet.verdict))
+    return listed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -98,15 +104,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return the collector of a scenario that the option names."""
-    named = [
-        parent.config.invocation_params.dir / name for name in parent.config.getoption(_OPTION)
-    ]
-    if file_path in [*map(Path.resolve, named)]:
+    # As typed, relative to where pytest was started; that may be another folder than its rootdir.
+    started_in = parent.config.invocation_params.dir
+    named = [(started_in / name).resolve() for name in parent.config.getoption(_OPTION)]
+    if file_path in named:
         return _Gates.from_parent(parent, path=file_path)
     return None
 
 
 class _Gates(pytest.File):
+    """A scenario, whose gates are tests."""
+
     def collect(self) -> Iterator[pytest.Item]:
         from ragnb.errors import RagnbError
 
@@ -114,13 +122,15 @@ class _Gates(pytest.File):
             cases = _cases(_sheet(self.path))
         except RagnbError as error:
             raise self.CollectError(str(error)) from None
-        for title, kind, words in cases:
-            yield _Gate.from_parent(self, name=title, kind=kind, words=words)
+        for case in cases:
+            yield _Gate.from_parent(self, name=case.title, kind=case.kind, words=case.sentence)
 
 
 class _Gate(pytest.Item):
-    def __init__(self, *, kind: str, words: str, **how: Any) -> None:
-        super().__init__(**how)
+    """A gate, which fails where it blocks and is skipped where it is not decided."""
+
+    def __init__(self, *, kind: str, words: str, **settings: Any) -> None:
+        super().__init__(**settings)
         self.kind = kind
         self.words = words
 
@@ -139,15 +149,14 @@ def ragnb_assess(request: pytest.FixtureRequest) -> Callable[..., Assessment]:
     named = request.config.getoption(_OPTION)
 
     def of(source: Any = None, **settings: Any) -> Assessment:
-        if source is None and len(named) != 1:
+        if source is not None:
+            return assess(source, **settings)
+        if len(named) != 1:
             pytest.fail(
                 f"{_OPTION} names {len(named)} scenarios; name one, or write ragnb_assess('mine.yaml')"
             )
-        if source is None:
-            path = request.config.invocation_params.dir / named[0]
-        else:
-            path = source
-        if settings or source is not None:
+        path = request.config.invocation_params.dir / named[0]
+        if settings:
             return assess(path, **settings)
         return _sheet(path.resolve())
 

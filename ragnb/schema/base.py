@@ -11,13 +11,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ragnb.schema.operations import is_operation as is_operation
-from ragnb.schema.operations import kind_of_operation as kind_of_operation
-from ragnb.schema.operations import quantile_of as quantile_of
-from ragnb.schema.operations import unit_of as unit_of
-from ragnb.schema.ranks import MEASURES as MEASURES
-from ragnb.schema.ranks import rank_measure as rank_measure
-
 
 class Frozen(BaseModel):
     """Settings that take no key they do not know and repeat no value in a message."""

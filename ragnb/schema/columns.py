@@ -7,12 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import unknown
-from ragnb.schema.operations import is_operation as is_operation
-from ragnb.schema.operations import kind_of_operation as kind_of_operation
-from ragnb.schema.operations import quantile_of as quantile_of
-from ragnb.schema.operations import unit_of as unit_of
-from ragnb.schema.ranks import MEASURES as MEASURES
-from ragnb.schema.ranks import rank_measure as rank_measure
 
 if TYPE_CHECKING:
     import pandas as pd

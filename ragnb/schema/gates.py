@@ -13,12 +13,6 @@ from pydantic.dataclasses import dataclass
 
 from ragnb.schema.base import CONFIG, Finite, Flag, refuse
 from ragnb.schema.metric import TABLE
-from ragnb.schema.operations import is_operation as is_operation
-from ragnb.schema.operations import kind_of_operation as kind_of_operation
-from ragnb.schema.operations import quantile_of as quantile_of
-from ragnb.schema.operations import unit_of as unit_of
-from ragnb.schema.ranks import MEASURES as MEASURES
-from ragnb.schema.ranks import rank_measure as rank_measure
 from ragnb.schema.shown import Listed
 
 Operator = Literal[">=", "<="]

@@ -20,13 +20,11 @@ from pydantic.dataclasses import dataclass
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema.base import CONFIG, Flag, Needs, Number, Weight
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, NOT_METRICS
-from ragnb.schema.operations import better_of_name
-from ragnb.schema.operations import is_operation as is_operation
-from ragnb.schema.operations import kind_of_operation as kind_of_operation
-from ragnb.schema.operations import quantile_of as quantile_of
-from ragnb.schema.operations import unit_of as unit_of
-from ragnb.schema.ranks import MEASURES as MEASURES
-from ragnb.schema.ranks import rank_measure as rank_measure
+from ragnb.schema.operations import (
+    better_of_name,
+    is_operation,
+)
+from ragnb.schema.ranks import rank_measure
 from ragnb.schema.shown import Catalogue
 
 RUBRIC = "rubric"
@@ -61,16 +59,18 @@ def declare_step(name: str, low: float, high: float) -> str:
     >>> declare_step("faithfulness", 0, 1.01)
     "declare its scale: metrics=[rn.Metric('faithfulness', low, high)]"
     """
-    if not (ends := range_of(low, high)) or ends == (0, 1):
+    scale = range_of(low, high)
+    if scale is None or scale == (0, 1):
         return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
-    a, b = ends
+    a, b = scale
+    other_way = ""
     if b == 100:
-        other = "; divide by 100 if these are percent"
-    else:
-        other = ""
+        other_way = "; divide by 100 if these are percent"
     if low == -1:
-        other = "; clear the cells with -1 if it means a failed score"
-    return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
+        other_way = "; clear the cells with -1 if it means a failed score"
+    return (
+        f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other_way}"
+    )
 
 
 def range_of(low: float, high: float) -> tuple[int, int] | None:
@@ -83,8 +83,12 @@ def range_of(low: float, high: float) -> tuple[int, int] | None:
     """
     if low >= -CLIP and high <= 1 + CLIP:
         return 0, 1
-    fit = (row for row in _SCALES if row[0] <= low and high <= row[1] and (low < 0) == (row[0] < 0))
-    return next(((a, b) for a, b, narrower in fit if max(high, -low) > narrower), None)
+    for bottom, top, narrower in _SCALES:
+        is_inside = bottom <= low and high <= top
+        has_same_signs = (low < 0) == (bottom < 0)
+        if is_inside and has_same_signs and max(high, -low) > narrower:
+            return bottom, top
+    return None
 
 
 def scale_of(name: str, low: float, high: float) -> tuple[float, float]:
@@ -291,9 +295,9 @@ def metric_list(metrics: MetricLike | Iterable[MetricLike] | None) -> list[Metri
     >>> metric_list("faithfulness")
     ['faithfulness']
     """
-    if metrics is None or isinstance(metrics, str | Metric):
-        if metrics is None:
-            return None
+    if metrics is None:
+        return None
+    if isinstance(metrics, str | Metric):
         return [metrics]
     if isinstance(metrics, Mapping):
         raise RagnbError(
@@ -355,6 +359,7 @@ def resolve_metrics(
         return known
     declared = {metric.name: metric for metric in given if isinstance(metric, Metric)}
     new = [m for m in declared.values() if m.family != RUBRIC and METRICS.get(m.name) != m]
+    # Where all that is given declares a metric, nothing selects: the known columns are taken, too.
     if declared and len(new) == len(given):
         given = [*(metric for metric in known if metric.name not in declared), *given]
     chosen = []
@@ -363,10 +368,7 @@ def resolve_metrics(
         if metric is None and name in columns and is_operation(name):
             metric = Metric(name)  # which needs no declaration: no total asks for its range
         if metric is None:
-            if name in columns:
-                step = f"Declare it: Metric({name!r}, low, high)"
-            else:
-                step = ""
+            step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
             raise unknown("metric", name, [*METRICS, *declared], step)
         if name not in columns:
             have = [column for column in columns if column in METRICS or column in declared]

@@ -12,12 +12,6 @@ from pydantic import (
 )
 
 from ragnb.schema.base import Flag, Frozen
-from ragnb.schema.operations import is_operation as is_operation
-from ragnb.schema.operations import kind_of_operation as kind_of_operation
-from ragnb.schema.operations import quantile_of as quantile_of
-from ragnb.schema.operations import unit_of as unit_of
-from ragnb.schema.ranks import MEASURES as MEASURES
-from ragnb.schema.ranks import rank_measure as rank_measure
 from ragnb.schema.secrets import (
     holds_secret,
     is_secret_name,

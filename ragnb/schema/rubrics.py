@@ -17,21 +17,17 @@ from ragnb.errors import did_you_mean
 from ragnb.schema.base import Finite, Flag, Frozen, Text, Weight, Words, refuse
 from ragnb.schema.gates import Gate
 from ragnb.schema.metric import RUBRIC, Metric, metric_name
-from ragnb.schema.operations import is_operation as is_operation
-from ragnb.schema.operations import kind_of_operation as kind_of_operation
-from ragnb.schema.operations import quantile_of as quantile_of
-from ragnb.schema.operations import unit_of as unit_of
-from ragnb.schema.ranks import MEASURES as MEASURES
-from ragnb.schema.ranks import rank_measure as rank_measure
 
 _REPLY = ("tag", "analysis", "reason", "suggestion")  # what a reply holds beside its scores
 
 
 def _folded(name: str) -> str:
+    """Return a name as a reader of a reply would take it, whatever its width and case."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def _dimension(name: str) -> str:
+    """Take a name that a reply can have beside its other fields."""
     if _folded(name) in _REPLY or not name.isprintable():
         raise ValueError(
             f"{name!r} is not a valid dimension name: it is a field of the reply, or invisible"
@@ -76,6 +72,13 @@ class Anchor(Frozen, str_strip_whitespace=True):
     suggestion: Text = ""
 
 
+def _named_passing(gate: Any) -> Any:
+    """Return the passing score with the name that a gate has to have and nobody writes there."""
+    if isinstance(gate, Mapping):
+        return {"name": "passing", **gate}
+    return gate
+
+
 class Rubric(Frozen, str_strip_whitespace=True):
     """A rubric: dimensions scored on one scale, what earns which score, and when a sample passes.
 
@@ -98,12 +101,9 @@ class Rubric(Frozen, str_strip_whitespace=True):
         Dimension(name="completeness", weight=0.3),
         Dimension(name="clarity", weight=0.2),
     )
-    passing: Annotated[
-        Gate,
-        BeforeValidator(
-            lambda gate: {"name": "passing", **gate} if isinstance(gate, Mapping) else gate
-        ),
-    ] = Gate("passing", "accuracy", ">=", 7.0)
+    passing: Annotated[Gate, BeforeValidator(_named_passing)] = Gate(
+        "passing", "accuracy", ">=", 7.0
+    )
     anchors: tuple[Anchor, ...] = ()
     decimals: Flag = True
     grades_refusals: Flag | None = None
@@ -113,11 +113,18 @@ class Rubric(Frozen, str_strip_whitespace=True):
         scale = f"{self.low:g} to {self.high:g}"
         if not self.low < self.high:
             raise refuse(f"the scale is {scale}; low must lie below high", "low")
+        self._need_dimensions()
+        self._need_passing(scale)
+        if not self.decimals:
+            scale = f"{scale}, in whole numbers"
+        for i, anchor in enumerate(self.anchors):
+            self._need_scores(anchor, i, scale)
+        return self
+
+    def _need_dimensions(self) -> None:
+        """Refuse dimensions that make no total, and two of one name."""
         if not sum(d.weight for d in self.dimensions) > 0:
-            if self.dimensions:
-                why = "no dimension with a positive weight"
-            else:
-                why = "no dimension"
+            why = "no dimension with a positive weight" if self.dimensions else "no dimension"
             raise refuse(
                 f"holds {why}; write, for example, {{name: tone, weight: 1}}", "dimensions"
             )
@@ -128,7 +135,11 @@ class Rubric(Frozen, str_strip_whitespace=True):
                 raise refuse(
                     f"{names[i]!r} appears twice; name each dimension once", "dimensions", i, "name"
                 )
+
+    def _need_passing(self, scale: str) -> None:
+        """Refuse a passing score of no dimension, of the wrong direction or outside the scale."""
         gate = self.passing
+        names = [d.name for d in self.dimensions]
         if gate.metric not in names:
             step = f"set the passing score: passing: {{metric: {names[0]}, op: '>=', threshold: …}}"
             why = (
@@ -144,36 +155,45 @@ class Rubric(Frozen, str_strip_whitespace=True):
         if not self.low <= gate.threshold <= self.high:
             why = f"{gate.threshold:g} is outside the scale {scale}; give a score on it"
             raise refuse(f"{why}: passing: {{…, threshold: …}}", "passing", "threshold")
-        if not self.decimals:
-            scale = f"{scale}, in whole numbers"
-        for i, anchor in enumerate(self.anchors):
-            where = ("anchors", i, "scores")
-            for name in dict.fromkeys([*names, *anchor.scores]):
-                score = anchor.scores.get(name)
-                if name not in names:
-                    raise refuse(f"is not a dimension; {did_you_mean(name, names)}", *where, name)
-                if score is None:
-                    raise refuse(
-                        f"has no score for {name!r}; an anchor needs a score for every dimension",
-                        *where,
-                    )
-                if not self.low <= score <= self.high or (not self.decimals and score % 1):
-                    raise refuse(f"{score:g} is outside the scale, which is {scale}", *where, name)
-        return self
+
+    def _need_scores(self, anchor: Anchor, i: int, scale: str) -> None:
+        """Refuse the `i`-th anchor where it does not score every dimension, and each on the scale."""
+        where = ("anchors", i, "scores")
+        names = [d.name for d in self.dimensions]
+        for name in dict.fromkeys([*names, *anchor.scores]):
+            score = anchor.scores.get(name)
+            if name not in names:
+                raise refuse(f"is not a dimension; {did_you_mean(name, names)}", *where, name)
+            if score is None:
+                raise refuse(
+                    f"has no score for {name!r}; an anchor needs a score for every dimension",
+                    *where,
+                )
+            is_whole = score % 1 == 0
+            if not self.low <= score <= self.high or not (self.decimals or is_whole):
+                raise refuse(f"{score:g} is outside the scale, which is {scale}", *where, name)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Its dimensions as metrics, with their range and weight."""
-        usual = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
-        known: dict[str, Any] = {
-            "kind": "ordinal",
-            "family": RUBRIC,
-            "needs": ("answer", "question"),
-        }
-        known["grades_refusals"] = usual if self.grades_refusals is None else self.grades_refusals
+        grades_refusals = self.grades_refusals
+        if grades_refusals is None:
+            # The bands of accuracy that come with ragnb do.
+            grades_refusals = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
         return tuple(
-            # A judge's mark for "cost" is a quality, whatever the word says elsewhere.
-            Metric(d.name, self.low, self.high, "higher", role="quality", weight=d.weight, **known)
+            Metric(
+                d.name,
+                self.low,
+                self.high,
+                "higher",
+                kind="ordinal",
+                # A judge's mark for "cost" is a quality, whatever the word says elsewhere.
+                role="quality",
+                family=RUBRIC,
+                needs=("answer", "question"),
+                weight=d.weight,
+                grades_refusals=grades_refusals,
+            )
             for d in self.dimensions
         )
 

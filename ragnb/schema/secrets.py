@@ -68,7 +68,8 @@ def shown(value: object, most: int = 80) -> str:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)  # full-width letters are letters
+    """Return a text with its characters in their plain forms: full-width letters are letters."""
+    return unicodedata.normalize("NFKC", text)
 
 
 def url_holds_secret(url: str) -> bool:
@@ -80,15 +81,20 @@ def url_holds_secret(url: str) -> bool:
     (True, False)
     """
     text = _folded(unquote(url))
+    # With the signs between the parts: the first six are the scheme, the host and the slashes behind them.
     parts = re.split(r"([/;&])", text)
-    named = [name for name, sign, _ in (part.partition("=") for part in parts) if sign]
+    names = []
+    for part in parts:
+        name, sign, _ = part.partition("=")
+        if sign:
+            names.append(name)
     # A folder may be called auth; what follows a key's name there is one if it has digits.
-    named += [
-        n
-        for n, v in zip(parts, parts[2:], strict=False)
-        if n != "auth" and re.match(r"(?=.*\d).{6}", v)
-    ]
-    return holds_secret(text) or any(map(is_random, parts[6:])) or any(map(is_secret_name, named))
+    for name, next_part in zip(parts, parts[2:], strict=False):
+        if name != "auth" and re.match(r"(?=.*\d).{6}", next_part):
+            names.append(name)
+    if holds_secret(text) or any(map(is_secret_name, names)):
+        return True
+    return any(map(is_random, parts[6:]))
 
 
 def is_secret_name(name: str) -> bool:
@@ -100,13 +106,15 @@ def is_secret_name(name: str) -> bool:
     (True, False)
     """
     name = _folded(name)
-    flat = re.sub(r"[^a-z]", "", name.lower())
-    named = _LOOKS["name"].search(flat) or (
-        _LOOKS["key"].search(name) and not _LOOKS["of_a_row"].search(flat)
-    )
-    return bool(named and not _LOOKS["of_a_model"].search(flat)) or bool(
-        _LOOKS["chinese"].search(name)
-    )
+    if _LOOKS["chinese"].search(name):
+        return True
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    if _LOOKS["of_a_model"].search(letters):
+        return False
+    if _LOOKS["name"].search(letters):
+        return True
+    is_key = _LOOKS["key"].search(name) is not None
+    return is_key and not _LOOKS["of_a_row"].search(letters)
 
 
 def refuse_secrets(sent: Mapping[str, Any], where: str) -> None:
@@ -158,25 +166,25 @@ def without_secrets(value: Any) -> Any:
 def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) -> Any:
     """Return a value without what looks like a key; the places of that are added to `paths`."""
     if isinstance(value, Mapping):
-        made = {}
+        is_in_schema = bool(path) and path[-1] in _SCHEMA
+        cleaned = {}
         for name, item in value.items():
             here = (*path, str(name))
-            clean = _without_keys(str(name))
+            clean_name = _without_keys(str(name))
             # A JSON schema may describe a field of any name.
-            described = path[-1:] and path[-1] in _SCHEMA and isinstance(item, Mapping | bool)
-            named = not described and is_secret_name(str(name)) and _may_be_key(here, item)
-            if named or clean != str(name):
+            is_described = is_in_schema and isinstance(item, Mapping | bool)
+            is_named = not is_described and is_secret_name(str(name)) and _may_be_key(here, item)
+            if is_named or clean_name != str(name):
                 paths.append(here)
-            made[clean] = "***" if named else _cleaned(item, here, paths)
-        return made
+            cleaned[clean_name] = "***" if is_named else _cleaned(item, here, paths)
+        return cleaned
     if isinstance(value, list | tuple):
         return [_cleaned(item, path, paths) for item in value]
     if not isinstance(value, str):
         return value
     # The ids of users and caches are often hashes.
-    clean = _without_keys(
-        value, random=not (path and _LOOKS["identifier"].search(path[-1].lower()))
-    )
+    is_identifier = bool(path) and _LOOKS["identifier"].search(path[-1].lower()) is not None
+    clean = _without_keys(value, random=not is_identifier)
     if clean != value:
         paths.append(path)
     return clean
@@ -184,26 +192,40 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
 
 def _may_be_key(path: tuple[str, ...], value: Any) -> bool:
     """Nothing, true and false are no key; nor are numbers called tokens, nor words of a ``key`` below the top."""
+    if value is None or value == "" or isinstance(value, bool):
+        return False
     name = path[-1].lower()
-    numbers = value if isinstance(value, list | tuple) else [value]
-    number = name.endswith(("token", "tokens")) and all(
-        isinstance(one, int | float) for one in numbers
-    )
-    word = name == "key" and path[1:] and re.fullmatch(r"[a-z_ ]{,12}", str(value))
-    return not (value is None or value == "" or isinstance(value, bool) or number or word)
+    if name.endswith(("token", "tokens")):  # such as eos_token_id: 2, or a list of them
+        items = value if isinstance(value, list | tuple) else [value]
+        if all(isinstance(item, int | float) for item in items):
+            return False
+    is_below_top = len(path) > 1
+    is_word = name == "key" and re.fullmatch(r"[a-z_ ]{,12}", str(value)) is not None
+    return not (is_below_top and is_word)
 
 
 def _without_keys(text: str, *, random: bool = True) -> str:
-    made = _LOOKS["assigned"].sub(
-        lambda run: f"{run[1]}=***" if is_secret_name(run[1]) else run[0], text
-    )
+    """Mask keys in a text: by a name before them, by their form, and, with `random`, by how they change."""
+
+    def mask_assigned(match: re.Match[str]) -> str:
+        return f"{match[1]}=***" if is_secret_name(match[1]) else match[0]
+
+    def mask_random(match: re.Match[str]) -> str:
+        return "***" if is_random(match[0]) else match[0]
+
+    clean = _LOOKS["assigned"].sub(mask_assigned, text)
     if not random:
-        return _LOOKS["marked"].sub("***", made)
-    made = _LOOKS["unbroken"].sub(lambda run: "***" if is_random(run[0]) else run[0], masked(made))
+        return _LOOKS["marked"].sub("***", clean)
+    clean = _LOOKS["unbroken"].sub(mask_random, masked(clean))
+    if clean != text:
+        return clean
+    # Nothing was found: a key may be written in other forms of its characters. A text without one stays as it is.
     folded = _folded(text)
-    if made == text != folded and _without_keys(folded) != folded:
-        return _without_keys(folded)
-    return made
+    if folded != text:
+        clean_folded = _without_keys(folded)
+        if clean_folded != folded:
+            return clean_folded
+    return clean
 
 
 def is_random(text: str) -> bool:
@@ -218,14 +240,16 @@ def is_random(text: str) -> bool:
     (True, False)
     """
     parts = [part for part in re.split(r"[^A-Za-z0-9]+", text) if part]
+    # One part alone, as in base 62.
     longest = max(parts, key=len, default="")
-    length = sum(map(len, parts))
     turns = len(re.findall(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)", longest))
     if len(longest) >= 20 and turns >= 3 and _changes(longest) >= len(longest) / 5:
         return True
-    return (
-        length >= 28 and len(parts) - 1 <= length / 12 and sum(map(_changes, parts)) >= length / 4
-    )
+    # A few signs in between, as in base 64.
+    length = sum(map(len, parts))
+    n_signs = len(parts) - 1
+    n_changes = sum(map(_changes, parts))
+    return length >= 28 and n_signs <= length / 12 and n_changes >= length / 4
 
 
 def _changes(text: str) -> int:

@@ -11,6 +11,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 from itertools import count
+from typing import NamedTuple
 
 # The words of `place`, `listing` and `did_you_mean`, wherever a value holds them.
 _PARTS = {
@@ -27,18 +28,38 @@ _PARTS = {
 }
 
 
+class _Template(NamedTuple):
+    """A message with places for values: how many characters of it are words, its pattern, the translation."""
+
+    n_characters: int
+    pattern: re.Pattern[str]
+    translation: str
+
+
+class _Fit(NamedTuple):
+    """What a template makes of a message: how many characters of it are words, and the translation."""
+
+    n_characters: int
+    translation: str
+
+
 @cache
-def _templates(lang: str) -> list[tuple[int, re.Pattern[str], str]]:
-    """The templates of a language: how many characters of each are words, its pattern, the translation."""
+def _templates(lang: str) -> list[_Template]:
+    """Return the templates of a language, the wordiest first."""
     text = files(__package__).joinpath(f"errors.{lang}.toml").read_text(encoding="utf-8")
     rows = []
     for english, other in tomllib.loads(text).items():
-        pieces = [re.escape(piece) for piece in english.split("{}")]
-        # Each piece at its first place, without a second try: no message can take long.
-        middle = "".join(f"(?>(.*?){piece})" for piece in pieces[1:-1])
-        pattern = "(.*)".join([pieces[0] + middle, *pieces[1:][-1:]])
-        rows.append((len(english.replace("{}", "")), re.compile(pattern, re.DOTALL), other))
-    return sorted(rows, key=lambda row: -row[0])
+        first, *others = [re.escape(piece) for piece in english.split("{}")]
+        pattern = first
+        if others:
+            # Each piece at its first place, without a second try: no message can take long.
+            pattern += "".join(f"(?>(.*?){piece})" for piece in others[:-1])
+            # The last value goes as far as it can, as the whole message has to fit.
+            pattern += f"(.*){others[-1]}"
+        n_characters = len(english.replace("{}", ""))
+        rows.append(_Template(n_characters, re.compile(pattern, re.DOTALL), other))
+    # The wordiest first; those of as many characters stay in the order of the file.
+    return sorted(rows, key=lambda row: -row.n_characters)
 
 
 def translated(message: str, lang: str) -> str:
@@ -52,6 +73,7 @@ def translated(message: str, lang: str) -> str:
     if lang == "en":
         return message
     lines = [_line(line, lang) for line in message.split("\n")]
+    # Lines are messages of their own, such as findings, or parts of one message.
     if len(lines) == 1 or None in lines:
         return _line(message, lang) or message
     return "\n".join(map(str, lines))
@@ -60,20 +82,30 @@ def translated(message: str, lang: str) -> str:
 def _line(message: str, lang: str) -> str | None:
     """Return the translation of one message, which may be prefixed by a file, line or key."""
     starts = [0, *(colon.end() for colon in re.finditer(": ", message))]
-    fits = [
-        (*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None
-    ]
-    if not fits:
+    best: _Fit | None = None
+    best_start = 0
+    for start in starts:
+        fit = _fitting(message[start:], lang)
+        if fit is None:
+            continue
+        # Of two that fit as well, the later one, which takes nothing of the prefix into a value.
+        if best is None or fit.n_characters >= best.n_characters:
+            best = fit
+            best_start = start
+    if best is None:
         return None
-    _, text, start = max(fits, key=lambda fit: (fit[0], fit[2]))
-    return (_part(message[:start], lang) if start else "") + text
+    if best_start == 0:
+        return best.translation
+    return _part(message[:best_start], lang) + best.translation
 
 
-def _fitting(message: str, lang: str) -> tuple[int, str] | None:
-    """Return the translation by the wordiest template that fits, and how many characters of it are words."""
-    for words, pattern, other in _templates(lang):
-        if fit := pattern.fullmatch(message):
-            return words, _filled(other, [_part(value, lang) for value in fit.groups()])
+def _fitting(message: str, lang: str) -> _Fit | None:
+    """Return the translation by the wordiest template that fits; None where none does."""
+    for template in _templates(lang):
+        match = template.pattern.fullmatch(message)
+        if match:
+            values = [_part(value, lang) for value in match.groups()]
+            return _Fit(template.n_characters, _filled(template.translation, values))
     return None
 
 
@@ -94,9 +126,10 @@ def _filled(text: str, values: list[str]) -> str:
 
 
 def _part(value: str, lang: str) -> str:
+    """Return a value of a message in another language: a message itself, or words of a place or a list in it."""
     fit = _fitting(value, lang)
     if fit is not None:
-        return fit[1]
+        return fit.translation
     for pattern, other in _PARTS[lang]:
         value = re.sub(pattern, other, value)
     return value
