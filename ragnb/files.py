@@ -189,8 +189,8 @@ def _refuse_output(name: str, path: Path, inputs: Sequence[Path]) -> None:
     for source in inputs:
         if path.samefile(source):
             raise RagnbError(
-                f"{name} {path}: this is an input of the run ({source}), which writing would destroy; name another "
-                "file"
+                f"{name} {path}: this is an input of the run ({source}), which writing would destroy; name "
+                "another file"
             )
 
 

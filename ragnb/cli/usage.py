@@ -34,7 +34,7 @@ def usage_refusal(
     if isinstance(error, click.NoSuchOption):
         return _unknown_option(error, command, args)
     message = one_line(error.format_message())
-    sentence = message.rstrip(".") + "."
+    sentence = message.rstrip(".")
     # Of its two errors with an option click gives one the parameter, the other one the flag.
     flag = getattr(error, "option_name", None)
     parameter = getattr(error, "param", None)
@@ -48,10 +48,10 @@ def usage_refusal(
         if isinstance(error, click.BadOptionUsage):
             given = _words_after(str(flag), args)
         found = f" Found {given!r}." if given else ""
-        return RagnbError(f"{sentence}{found} Write, for example, {flag} {example}.")
+        return RagnbError(f"{sentence}.{found} Write, for example, {flag} {example}.")
     line = example_line(command) if command else ""
     if line:
-        return RagnbError(f"{sentence} Write, for example, {line}.")
+        return RagnbError(f"{sentence}. Write, for example, {line}.")
     return RagnbError(message)
 
 

@@ -205,17 +205,17 @@ def _pattern_refusal(
 ) -> ValueError:
     """Return the refusal of a pattern or a folder: only some keys take one, or none of its files fits."""
     if not may_be_several:
-        what = "a folder" if is_folder else "a pattern"
-        return ValueError(
-            f"{given!r} is {what}; name one file; only scores and traces may be a pattern or a folder of files"
-        )
+        step = "name one file; only scores and traces may be a pattern or a folder of files"
+        if is_folder:
+            return ValueError(f"{given!r} is a folder; {step}")
+        return ValueError(f"{given!r} is a pattern; {step}")
     have = did_you_mean("", names or [])
     if is_folder:
         return ValueError(
             f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}"
         )
     if not names:
-        return ValueError(f"no file matches the pattern {given!r}")
+        have = ""
     return ValueError(f"no file matches the pattern {given!r} {have}".rstrip())
 
 
