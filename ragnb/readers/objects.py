@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -63,25 +63,30 @@ def passage_fields(item: Any) -> dict[str, Any] | None:
     if text is None:
         return None
     fields: dict[str, Any] = {"text": text}
+    # LlamaIndex's NodeWithScore holds the score; its node has the id and the metadata.
     inner = getattr(item, "node", None)
-    for name, sources in _BESIDE.items():
-        for holder in (item, inner):
-            found = _first(holder, sources)
-            if found is not None and name not in fields:
-                fields[name] = dict(found) if isinstance(found, Mapping) else found
+    for name, attributes in _BESIDE.items():
+        value = _first(item, attributes)
+        if value is None:
+            value = _first(inner, attributes)
+        if isinstance(value, Mapping):
+            value = dict(value)
+        if value is not None:
+            fields[name] = value
     return fields
 
 
 def _text_of(item: Any) -> str | None:
+    """Return the text of a passage object, or of the object in it; None where there is none."""
     for name in TEXT_ATTRIBUTES:
-        held = None
+        text = None
         # The properties of a node without text raise.
         with suppress(Exception):
-            held = getattr(item, name, None)
-            if callable(held):
-                held = held()
-        if isinstance(held, str):
-            return held
+            text = getattr(item, name, None)
+            if callable(text):
+                text = text()
+        if isinstance(text, str):
+            return text
     for name in ("node", "document", "chunk", "doc"):
         inner = getattr(item, name, None)
         if isinstance(inner, str):
@@ -92,6 +97,7 @@ def _text_of(item: Any) -> str | None:
 
 
 def _first(holder: Any, names: Iterable[str]) -> Any:
+    """Return the first of some attributes that holds a text, a number or a mapping with something in it."""
     for name in names:
         value = getattr(holder, name, None)
         if isinstance(value, str | int | float) or (isinstance(value, Mapping) and value):
@@ -132,10 +138,10 @@ def printed_passages(text: str) -> list[Any] | None:
         items = [tree]
     passages: list[Any] = []
     for item in items:
-        found = _printed(item)
-        if found is None:
+        of_item = _printed(item)
+        if of_item is None:
             return None
-        passages += found
+        passages += of_item
     return passages
 
 
@@ -143,8 +149,15 @@ def _expression(text: str) -> str:
     """Return a print as an expression of Python, as far as it can be one."""
     document = _LANGCHAIN.fullmatch(text)
     if document:
-        text = f"Document({', '.join(part for part in document.groups() if part)})"
-    return _MEMBER.sub(lambda match: "None" if match[1] else match[0], text)
+        arguments = ", ".join(part for part in document.groups() if part)
+        text = f"Document({arguments})"
+
+    def without_member(match: re.Match[str]) -> str:
+        # `<ObjectType.TEXT: '1'>` is no Python. The pattern also matches quoted texts, so that one in which such
+        # a member is quoted stays as it is.
+        return "None" if match[1] else match[0]
+
+    return _MEMBER.sub(without_member, text)
 
 
 def _printed(item: ast.expr) -> list[Any] | None:
@@ -157,26 +170,35 @@ def _printed(item: ast.expr) -> list[Any] | None:
         return None
     if isinstance(item.func, ast.Name) and item.func.id == "array":
         texts = _literal(item.args[0]) if item.args else None
-        whole = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        if whole:
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
             return texts
         return None
-    fields = {word.arg: word.value for word in item.keywords if word.arg}
-    text = next((_literal(fields[name]) for name in TEXT_ATTRIBUTES if name in fields), None)
+    arguments = {keyword.arg: keyword.value for keyword in item.keywords if keyword.arg}
+    text = _first_literal(arguments, TEXT_ATTRIBUTES)
     if isinstance(text, str) and text:
-        found: dict[str, Any] = {"text": text}
+        fields: dict[str, Any] = {"text": text}
         for name, sources in _BESIDE.items():
-            held = next((_literal(fields[one]) for one in sources if one in fields), None)
-            if held is not None:
-                found[name] = held
-        return [found]
-    inner = next((fields[one] for one in ("node", "document") if one in fields), None)
+            value = _first_literal(arguments, sources)
+            if value is not None:
+                fields[name] = value
+        return [fields]
+    # Such as NodeWithScore(node=TextNode(…), score=0.5) and ScoredDocument(document=Document(…)).
+    inner = next((arguments[name] for name in ("node", "document") if name in arguments), None)
     if inner is None:
         return None
     return _printed(inner)
 
 
+def _first_literal(arguments: Mapping[str, ast.expr], names: Iterable[str]) -> Any:
+    """Return the value of the first of some arguments that is there; None where it is no literal."""
+    for name in names:
+        if name in arguments:
+            return _literal(arguments[name])
+    return None
+
+
 def _literal(value: ast.expr) -> Any:
+    """Return the value of an expression of literals; None of any other, and of one that is too deep."""
     with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return ast.literal_eval(value)
     return None
@@ -208,10 +230,11 @@ def as_record(row: Any) -> Mapping[str, Any] | None:
         return row
     fields = getattr(type(row), "model_fields", None)
     if isinstance(fields, Mapping):
-        held = {name: getattr(row, name) for name in fields}
-        return {name: value for name, value in held.items() if value is not None}
+        values = {name: getattr(row, name) for name in fields}
+        # A model has all its fields, also those that nobody set, such as a rubric of ragas.
+        return {name: value for name, value in values.items() if value is not None}
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return {one.name: getattr(row, one.name) for one in dataclasses.fields(row)}
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
     return None
 
 
@@ -236,56 +259,66 @@ def _of_haystack(
 ) -> dict[str, list[Any]]:
     columns = {str(name): list(cells) for name, cells in inputs.items()}
     for name, result in results.items():
-        if isinstance(result, Mapping):
-            scores = result.get("individual_scores")
-        else:
-            scores = None
+        scores = result.get("individual_scores") if isinstance(result, Mapping) else None
         if isinstance(scores, list):
             columns[str(name)] = list(scores)
-    size = max(map(len, columns.values()), default=0)
+    n_rows = max(map(len, columns.values()), default=0)
     run = getattr(source, "run_name", None)
     if run:
-        columns["system"] = [str(run)] * size
+        columns["system"] = [str(run)] * n_rows
     return columns
 
 
 def _are_evaluations(results: Any) -> bool:
     """Return whether a value is a list of LlamaIndex's results: a score or a verdict beside what was asked."""
-    wanted = ("score", "passing", "feedback")
-    return (
-        isinstance(results, list)
-        and bool(results)
-        and all(is_object(one) and all(hasattr(one, name) for name in wanted) for one in results)
+    if not isinstance(results, list) or not results:
+        return False
+    attributes = ("score", "passing", "feedback")
+    return all(
+        is_object(result) and all(hasattr(result, name) for name in attributes)
+        for result in results
     )
 
 
+# What LlamaIndex's results call a text.
+_OF_EVALUATION = {
+    "question": "query",
+    "answer": "response",
+    "retrieved_contexts": "contexts",
+}
+
+
 def _of_evaluations(by_metric: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the columns of lists of LlamaIndex's results; the first row of each list is of the same answer."""
     columns: dict[str, list[Any]] = {}
-    size = max(map(len, by_metric.values()))
-    texts: dict[str, Callable[[Any], Any]] = {
-        "question": lambda one: getattr(one, "query", None),
-        "answer": lambda one: getattr(one, "response", None),
-        "retrieved_contexts": lambda one: getattr(one, "contexts", None),
-    }
-    for name, read in texts.items():
-        cells = [
-            next(
-                (read(own[i]) for own in by_metric.values() if i < len(own) and read(own[i])), None
-            )
-            for i in range(size)
-        ]
+    n_rows = max(map(len, by_metric.values()))
+    for name, attribute in _OF_EVALUATION.items():
+        cells = [_first_filled(by_metric.values(), row, attribute) for row in range(n_rows)]
         if any(cell is not None for cell in cells):
             columns[name] = [list(cell) if isinstance(cell, tuple) else cell for cell in cells]
     for metric, results in by_metric.items():
-        invalid = [bool(getattr(one, "invalid_result", False)) for one in results]
-        gaps = [None] * (size - len(results))
-        scores = [_score_of(one, bad) for one, bad in zip(results, invalid, strict=True)]
+        invalid = [bool(getattr(result, "invalid_result", False)) for result in results]
+        gaps = [None] * (n_rows - len(results))
+        scores = [_score_of(result, bad) for result, bad in zip(results, invalid, strict=True)]
         columns[metric] = [*scores, *gaps]
         if any(invalid):
             columns[f"{metric}__status"] = ["failed" if bad else None for bad in invalid] + gaps
-        reasons = [getattr(one, "invalid_reason", None) or one.feedback for one in results]
+        reasons = [getattr(result, "invalid_reason", None) or result.feedback for result in results]
         columns[f"{metric}__reason"] = [*reasons, *gaps]
     return columns
+
+
+def _first_filled(lists: Iterable[Sequence[Any]], row: int, attribute: str) -> Any:
+    """Return what the first list with such an attribute in a row holds there; None where none does.
+
+    An evaluator keeps only the texts that it looked at.
+    """
+    for results in lists:
+        if row < len(results):
+            value = getattr(results[row], attribute, None)
+            if value:
+                return value
+    return None
 
 
 def _score_of(result: Any, invalid: bool) -> float | None:
@@ -314,6 +347,7 @@ def dict_of_lists(source: Any) -> dict[str, list[Any]] | None:
     """
     if not isinstance(source, Mapping) or not source:
         return None
+    # Arrays and series have a dtype.
     if not all(
         isinstance(cells, list | tuple) or hasattr(cells, "dtype") for cells in source.values()
     ):

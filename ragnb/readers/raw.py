@@ -23,17 +23,32 @@ from ragnb.schema import METRICS
 # Of a table: what has more is none, such as a matrix or a file in another format.
 MOST_COLUMNS = 10_000
 LISTED_LINES = 100  # by number; the rest are counted
+# The formats whose rows have the number of a line; those of any other are numbered from 1.
 _WITH_LINES = ("csv", "tsv", "jsonl")
 # The cells of a column: a list, or a series of one simple type, which is worked on as a whole.
 Values = Any
+# The types of cells that are never missing.
 _PRESENT = {str, int, bool, list, dict}
+# What pandas makes of texts: with PyArrow installed a dtype that Polars can share, else texts of Python.
 TEXT: Any = pd.Series(["a"]).dtype
 _IN_ARROW = getattr(TEXT, "storage", None) == "pyarrow"
-_SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
-_SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
+# The dtype of a column of one simple type, by what `pandas.api.types.infer_dtype` calls it.
+_SIMPLE = {
+    "integer": "int64",
+    "floating": "float64",
+    "mixed-integer-float": "float64",
+    "boolean": "bool",
+    "string": TEXT,
+}
 # What such cells are where some are missing or cannot be written; pandas finds the kind of a date.
-_GAPPED: dict[str, Any] = {"boolean": "boolean", "integer": "float64", "string": TEXT}
-_GAPPED |= dict.fromkeys(("date", "datetime", "datetime64"))
+_GAPPED: dict[str, Any] = {
+    "integer": "float64",
+    "boolean": "boolean",
+    "string": TEXT,
+    "date": None,
+    "datetime": None,
+    "datetime64": None,
+}
 
 
 @dataclass
@@ -75,7 +90,10 @@ class Lossy:
         """
         if not self.damaged and not damaged:
             self.lines += lines
-        elif not self.lines or damaged * self.lines > self.damaged * lines:
+            return
+        # damaged / lines > self.damaged / self.lines, without a division by an empty file's 0.
+        is_worse = damaged * self.lines > self.damaged * lines
+        if not self.lines or is_worse:
             self.lines = lines
             self.damaged = damaged
 
@@ -119,9 +137,11 @@ def column(cells: Any) -> Values:
         kind = "string"
     else:
         kind = pd.api.types.infer_dtype(values, skipna=True)
-    wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
-    with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
-        if kind in _SIMPLE and not wraps:
+    # Without an error, a large uint64 would become a negative int64, and a missing cell True or False.
+    is_unsigned = "uint64" in str(values.dtype).lower()
+    is_gapped_boolean = kind == "boolean" and values.isna().any()
+    if kind in _SIMPLE and not (is_unsigned or is_gapped_boolean):
+        with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
             return values.astype(_SIMPLE[kind]).reset_index(drop=True)
     return list(cells)
 
@@ -138,6 +158,7 @@ def is_arrow(cells: Values) -> bool:
 
 def text_series(cells: Any) -> Any:
     """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
+    # Without a Python text for each cell, which takes most of the time and memory.
     if hasattr(cells, "to_arrow") and _IN_ARROW:
         return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
     return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
@@ -212,30 +233,34 @@ class Raw:
         >>> raw.clash("q", "question"), raw.clash("question", "input")
         (None, 'the frame, row 1: ')
         """
-        rows = enumerate(zip(*(self.columns[name] for name in names), strict=True))
-        return next((self.where(i) for i, row in rows if _differ(row)), None)
+        cells_of_rows = zip(*(self.columns[name] for name in names), strict=True)
+        for row, cells in enumerate(cells_of_rows):
+            if _differ(cells):
+                return self.where(row)
+        return None
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        codes, size = self._coded(self.columns[names[0]])
+        codes, n_distinct = self._coded(self.columns[names[0]])
         for name in names[1:]:
-            others, number = self._coded(self.columns[name])
-            # Numbered again after each column, so that no product overflows.
-            codes, rows = pd.factorize(codes * number + others)
-            size = len(rows)
-        return size
+            other_codes, n_others = self._coded(self.columns[name])
+            # A pair of codes as one number. Numbered again after each column, so that no product overflows.
+            codes, pairs = pd.factorize(codes * n_others + other_codes)
+            n_distinct = len(pairs)
+        return n_distinct
 
     def _coded(self, column: Values) -> tuple[npt.NDArray[np.intp], int]:
         """Return the cells of a column as codes 0 … n − 1, and n; those of a series are kept."""
         if not isinstance(column, pd.Series):
+            # As texts, since lists and objects have no hash.
             codes, values = pd.factorize(pd.Series([*map(str, column)], dtype=object))
             return codes, len(values)
         if id(column) not in self._codes:
             codes, values = pd.factorize(column, use_na_sentinel=False)
             # With the series itself, whose number another would have once it is gone.
             self._codes[id(column)] = (column, codes, len(values))
-        _, codes, size = self._codes[id(column)]
-        return codes, size
+        _, codes, n_values = self._codes[id(column)]
+        return codes, n_values
 
     def blanks(self, name: str) -> int:
         """Count the cells of a column that hold nothing."""
@@ -243,7 +268,9 @@ class Raw:
 
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
-        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))
+        distinct_cells = set(map(str, self.columns[name]))
+        # pandas writes whole numbers beside a missing one as 1.0.
+        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in distinct_cells)
 
     def counts_up(self, name: str) -> bool:
         """Whether a column holds the numbers 1, 2, … to its greatest, at least two of them, and nothing else."""
@@ -262,9 +289,10 @@ class Raw:
         cells = self.columns[name]
         if isinstance(cells, pd.Series) and not is_text(cells):
             return False
-        texts = {cell.strip() for cell in cells if isinstance(cell, str)}
-        whole = all(isinstance(cell, str) for cell in cells)
-        return whole and not all(re.fullmatch(r"[-+.,\d\s%]*", text) for text in texts)
+        if not all(isinstance(cell, str) for cell in cells):
+            return False
+        distinct_texts = {cell.strip() for cell in cells}
+        return not all(re.fullmatch(r"[-+.,\d\s%]*", text) for text in distinct_texts)
 
     def joined(self, names: Sequence[str]) -> Values:
         """Return the cells of some columns as one text a row, such as ``300 / 0.2``."""
@@ -276,14 +304,10 @@ class Raw:
         cells = list(self.columns[names[0]])
         for name in names[1:]:
             pairs = list(zip(cells, self.columns[name], strict=True))
-            used = sum(_filled(other) and not _filled(cell) for cell, other in pairs)
-            report.add("mapped", name, f"{target}, where {names[0]!r} is empty", used)
-            report.add(
-                "left_out",
-                name,
-                f"another column was picked for {target}",
-                sum(map(_differ, pairs)),
-            )
+            n_used = sum(_filled(other) and not _filled(cell) for cell, other in pairs)
+            n_lost = sum(map(_differ, pairs))
+            report.add("mapped", name, f"{target}, where {names[0]!r} is empty", n_used)
+            report.add("left_out", name, f"another column was picked for {target}", n_lost)
             cells = [cell if _filled(cell) else other for cell, other in pairs]
         return cells
 
@@ -295,17 +319,23 @@ class Raw:
         """Return the file and the line (or row, counted from 1) for a message."""
         if row is None:
             return place(self.file)
-        at = row + 1 if self.lines is None else self.lines[row]
-        file, at = at if isinstance(at, tuple) else (self.file, at)
+        file = self.file
+        number = row + 1 if self.lines is None else self.lines[row]
+        # Of several files that are read as one, each row knows its own; see `stacked`.
+        if isinstance(number, tuple):
+            file, number = number
         if self.lines and self.format in _WITH_LINES:
-            return place(file, at)
-        return f"{file}, row {at}: "
+            return place(file, number)
+        return f"{file}, row {number}: "
 
     def keep(self, rows: Iterable[int]) -> None:
         """Keep only these rows."""
         chosen = list(rows)
-        self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
-        self.lines = self.lines and [self.lines[i] for i in chosen]
+        self.columns = {
+            name: [cells[row] for row in chosen] for name, cells in self.columns.items()
+        }
+        if self.lines:
+            self.lines = [self.lines[row] for row in chosen]
 
     def drop(
         self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False
@@ -327,7 +357,7 @@ class Raw:
         >>> raw.columns, report.damaged, report.rows[0]["detail"]
         ({'a': [1]}, 1, 's.json, row 2: the record is damaged: a is no number')
         """
-        for row in [*rows][:LISTED_LINES]:
+        for row in list(rows)[:LISTED_LINES]:
             reason = why if isinstance(why, str) else why[row]
             report.add("bad_line", None, f"{self.where(row)}the record is damaged: {reason}")
         report.add("bad_line", None, "further bad lines", len(rows) - LISTED_LINES)
@@ -354,10 +384,13 @@ class Raw:
     ) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
         for name, ours in names.items():
-            if name in self.columns and ours not in self.columns:
-                cells = self.columns.pop(name)
-                self.columns[ours] = cells if read is None else [read(cell, ours) for cell in cells]
-                report.add("mapped", name, ours, len(cells))
+            if name not in self.columns or ours in self.columns:
+                continue
+            cells = self.columns.pop(name)
+            report.add("mapped", name, ours, len(cells))
+            if read is not None:
+                cells = [read(cell, ours) for cell in cells]
+            self.columns[ours] = cells
 
 
 def stacked(raws: Sequence[Raw], file: str) -> Raw:
@@ -371,12 +404,14 @@ def stacked(raws: Sequence[Raw], file: str) -> Raw:
     first = raws[0]
     for raw in raws[1:]:
         agree(first.file, list(first.columns), raw.file, list(raw.columns), first.format)
-    names = dict.fromkeys(name for raw in raws for name in raw.columns)
-    columns = {
-        name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))]
-        for name in names
-    }
-    lines = [(raw.file, at) for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
+    columns: dict[str, Values] = {name: [] for raw in raws for name in raw.columns}
+    lines: list[tuple[str, Any]] = []
+    for raw in raws:
+        for name, cells in columns.items():
+            # Not +=, to which a series would answer with a sum of each of its cells.
+            cells.extend(raw.cells(name))
+        numbers = raw.lines or range(1, len(raw) + 1)
+        lines += [(raw.file, number) for number in numbers]
     uneven = next((raw.uneven for raw in raws if raw.uneven), None)
     return Raw(columns, first.format, file, lines, uneven, first.typed)
 
@@ -394,12 +429,19 @@ def agree(
     ragnb.errors.RagnbError: b.csv: has no column 'faithfulness', which a.csv has; files read as one need the \
 same columns
     """
-    known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
-    both = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
-    for there, has, names in ((other, file, both[0] - both[1]), (file, other, both[1] - both[0])):
+    needed = set(columns)
+    present = set(found)
+    if format == "jsonl":
+        metrics = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
+        needed &= metrics
+        present &= metrics
+    for lacking, having, names in (
+        (other, file, needed - present),
+        (file, other, present - needed),
+    ):
         if names:
             raise RagnbError(
-                f"{place(there)}has no column {min(names)!r}, which {has} has; "
+                f"{place(lacking)}has no column {min(names)!r}, which {having} has; "
                 "files read as one need the same columns"
             )
 
@@ -427,15 +469,21 @@ def _short(cell: Any) -> str:
 
 
 def _filled(cell: Any) -> bool:
-    return not absent(cell) and not (isinstance(cell, str) and not cell.strip())
+    """Return whether a cell holds something: it is neither missing nor a blank text."""
+    if isinstance(cell, str):
+        return bool(cell.strip())
+    return not absent(cell)
 
 
 def _differ(row: Iterable[Any]) -> bool:
     """Whether several cells hold something, and they are not one text (or whole number)."""
-    given = filter(_filled, row)
-    return (
-        len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in given}) > 1
-    )
+    filled = [cell for cell in row if _filled(cell)]
+    if len(filled) < 2:
+        return False
+    # Only texts and whole numbers are compared: two lists or fractions count as different, even if they are equal.
+    if not all(isinstance(cell, str | int) for cell in filled):
+        return True
+    return len({str(cell).strip() for cell in filled}) > 1
 
 
 def unpacked(cell: Any, form: str) -> Any:
@@ -446,10 +494,9 @@ def unpacked(cell: Any, form: str) -> Any:
     >>> unpacked('{"a": 1}', r"\{.*"), unpacked("{a}", r"\{.*"), unpacked(7, r"\{.*")
     ({'a': 1}, '{a}', 7)
     """
-    with suppress(ValueError):
-        if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL):
+    if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL):
+        with suppress(ValueError):
             return json.loads(cell)
-        return cell
     return cell
 
 
@@ -473,6 +520,7 @@ def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> d
     rows = list(records)
     names: dict[str, None] = {}
     for row in rows:
+        # Nearly all rows have the keys of those before them.
         if not row.keys() <= names.keys():
             names.update(dict.fromkeys(row))
             check_width(names, file)
@@ -518,9 +566,9 @@ def settle(values: Values) -> pd.Series[Any]:
         return whole
     cells = [None if absent(value) else value for value in whole]
     kind = pd.api.types.infer_dtype(cells, skipna=True)
-    return pd.Series(
-        clean_text(cells) if kind == "string" else cells, dtype=_GAPPED.get(kind, object)
-    )
+    if kind == "string":
+        cells = clean_text(cells)
+    return pd.Series(cells, dtype=_GAPPED.get(kind, object))
 
 
 def clean_text(value: Any) -> Any:
@@ -532,6 +580,7 @@ def clean_text(value: Any) -> Any:
     True
     """
     if isinstance(value, str):
+        # Two surrogates that make a pair become their character; one alone cannot be decoded.
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
         return {clean_text(key): clean_text(item) for key, item in value.items()}

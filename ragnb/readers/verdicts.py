@@ -95,26 +95,34 @@ def labels_beside(raw: Raw) -> None:
         label = near.get(f"{stem}label")
         if stem == loose(column) or label is None or column in raw.verdicts:
             continue
-        words = [
+        labels = [
             cell if isinstance(cell, str) and cell.strip() else None for cell in raw.columns[label]
         ]
         # Phoenix scores some classes 1 and others 0, and which of them is good differs by its evaluator.
-        good = good_labels({word for word in words if word is not None})
+        is_good_label = good_labels({word for word in labels if word is not None})
         scores = [as_number(cell) for cell in raw.columns[column]]
-        passed = [None if word is None else good.get(word) for word in words]
-        direction = _separated(scores, passed)
-        bad_scores = {
-            score for score, is_good in zip(scores, passed, strict=True) if is_good is False
-        }
-        # A run without one good answer still says which end is bad, if that end has but one number.
-        if direction is None and True not in passed and bad_scores in ({0.0}, {1.0}):
-            direction = Direction("lower" if bad_scores == {1.0} else "higher", "")
-        if direction is not None:
-            bad = next(word for word, is_good in good.items() if not is_good)
-            end = "high" if direction.better == "lower" else "low"
-            raw.verdicts[column] = Direction(
-                direction.better, f"its label {bad!r} has {end} scores"
-            )
+        passed = [None if word is None else is_good_label.get(word) for word in labels]
+        better = _better_by_labels(scores, passed)
+        if better is not None:
+            bad = next(word for word, is_good in is_good_label.items() if not is_good)
+            end = "high" if better == "lower" else "low"
+            raw.verdicts[column] = Direction(better, f"its label {bad!r} has {end} scores")
+
+
+def _better_by_labels(scores: Sequence[float | None], passed: Sequence[bool | None]) -> str | None:
+    """Return which end of scores is better, given which labels beside them are good; None if these do not say."""
+    direction = _separated(scores, passed)
+    if direction is not None:
+        return direction.better
+    bad_scores = {score for score, is_good in zip(scores, passed, strict=True) if is_good is False}
+    # A run without one good answer still says which end is bad, if that end has but one number.
+    if True in passed:
+        return None
+    if bad_scores == {1.0}:
+        return "lower"
+    if bad_scores == {0.0}:
+        return "higher"
+    return None
 
 
 def good_labels(words: Set[str]) -> dict[str, bool]:
@@ -127,17 +135,18 @@ def good_labels(words: Set[str]) -> dict[str, bool]:
     >>> good_labels({"yes", "no"}), good_labels({"a", "b", "toxic"})
     ({}, {})
     """
-    distinct_words = set(words)
+    classes = set(words)
     # A third word may say that the judge failed, and tells of neither class.
-    if len(distinct_words) > 2:
-        distinct_words = {word for word in distinct_words if not is_failure(word)}
-    bad = {word for word in distinct_words if _names_bad(word)}
-    if len(bad) != 1 or len(distinct_words) > 2:
+    if len(classes) > 2:
+        classes = {word for word in classes if not is_failure(word)}
+    bad = {word for word in classes if _names_bad(word)}
+    if len(bad) != 1 or len(classes) > 2:
         return {}
-    return {word: word not in bad for word in distinct_words}
+    return {word: word not in bad for word in classes}
 
 
 def _names_bad(word: str) -> bool:
+    """Return whether a label names what is bad: ``fail`` or ``toxic``, not ``no``, which answers any question."""
     verdict = verdict_value(word)
     if verdict is not None:
         return verdict == (0.0, True)
@@ -211,7 +220,7 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
     """
     directions: dict[str, Direction] = {}
     barred = {*CASE_COLUMNS, *NOT_METRICS, *taken, "label", "answerable", "gold_ids"}
-    people = False
+    has_reference = False
     for name, cells in raw.columns.items():
         if name in barred or "__" in name:
             continue
@@ -221,10 +230,10 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
         if direction is None:
             continue
         if is_reference(name):
-            people = True
+            has_reference = True
         else:
             directions[name] = direction
-    if people:
+    if has_reference:
         return {}
     return directions
 
@@ -237,25 +246,23 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
         # Booleans have no word that says which of them is good, so the name has to say it.
         if cells.dtype != bool:  # other numbers are read as such already
             return None
-        merit = False
     else:
+        # By its repr a truth value among texts is a verdict too, and a list or an object is none.
         words = {
             cell if isinstance(cell, str) else repr(cell) for cell in cells if not is_blank(cell)
         }
-        verdicts = [verdict_value(word) for word in words]
-        known_verdicts = [verdict for verdict in verdicts if verdict is not None]
-        failures = sum(
-            verdict is None and is_failure(word)
-            for word, verdict in zip(words, verdicts, strict=True)
+        verdict_of = {word: verdict_value(word) for word in words}
+        verdicts = [verdict for verdict in verdict_of.values() if verdict is not None]
+        n_failures = sum(
+            verdict is None and is_failure(word) for word, verdict in verdict_of.items()
         )
-        if not known_verdicts or len(known_verdicts) + failures < len(words):
+        if not verdicts or len(verdicts) + n_failures < len(words):
             return None
-        merit = any(is_merit for _, is_merit in known_verdicts)
-    named = direction_of_name(name)
-    if merit:
-        return Direction("higher", "its words say which verdict is good")
+        if any(says_merit for _, says_merit in verdicts):
+            return Direction("higher", "its words say which verdict is good")
     if name_is_verdict(name):
         return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
+    named = direction_of_name(name)
     if named is not None and not named.open:
         return named
     return None

@@ -18,21 +18,25 @@ def read_phoenix(raw: Raw, report: Lossy) -> None:
     """Take the scores out of the objects of `evaluate_dataframe`, with their direction and how they ended."""
     for name in [name for name in raw.columns if name.endswith("_execution_details")]:
         metric = name.removesuffix("_execution_details")
-        ends = [_object_of(cell).get("status") for cell in raw.columns.pop(name)]
-        scores = [
-            _object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))
-        ]
-        directions = {str(score.get("direction")) for score in scores if score.get("direction")}
-        failed = [end == "FAILED" for end in ends]
-        reasons = [score.get("explanation") for score in scores]
-        lower = "lower" if "minimize" in directions else "higher"
-        scale = {"better": lower if directions else None}
-        scored(raw, metric, [score.get("score") for score in scores], failed, reasons, scale)
-        report.add("mapped", f"{metric}_score", "the score of an object, and its reason", len(ends))
+        states = [_object_of(cell).get("status") for cell in raw.columns.pop(name)]
+        cells = raw.columns.pop(f"{metric}_score", [None] * len(states))
+        results = [_object_of(cell) for cell in cells]
+        scores = [result.get("score") for result in results]
+        reasons = [result.get("explanation") for result in results]
+        failed = [state == "FAILED" for state in states]
+        directions = {str(result["direction"]) for result in results if result.get("direction")}
+        better = None
+        if directions:
+            better = "lower" if "minimize" in directions else "higher"
+        scored(raw, metric, scores, failed, reasons, {"better": better})
+        why = "the score of an object, and its reason"
+        report.add("mapped", f"{metric}_score", why, len(states))
 
 
 def _object_of(cell: Any) -> Mapping[str, Any]:
+    """Return the object in a cell, or in its text; an empty one where there is none."""
     if isinstance(cell, str):
+        # JSON, or as pandas writes an object to CSV: a literal of Python. `parse_list` reads lists of both.
         items = parse_list(f"[{cell}]")
     else:
         items = [cell]
@@ -43,21 +47,24 @@ def _object_of(cell: Any) -> Mapping[str, Any]:
 
 def read_annotations(raw: Raw, report: Lossy) -> None:
     """Say what was scored, and who by, a person or a judge; leave out scores that are not numbers."""
+    # A column that only Langfuse writes.
     if "traceId" in raw.columns:
-        texts = [str(kind) not in ("NUMERIC", "BOOLEAN") for kind in raw.columns.pop("dataType")]
-        spans = zip(
-            raw.columns.pop("traceId"),
-            raw.columns.pop("observationId", [None] * len(texts)),
-            strict=True,
-        )
-        raw.columns["item_id"] = [":".join(filter(None, map(as_id, pair))) for pair in spans]
-        raw.drop(texts, "dataType", "scores that are not numbers", report, need=True)
+        is_text = [str(kind) not in ("NUMERIC", "BOOLEAN") for kind in raw.columns.pop("dataType")]
+        traces = raw.columns.pop("traceId")
+        observations = raw.columns.pop("observationId", [None] * len(is_text))
+        item_ids = []
+        for trace, observation in zip(traces, observations, strict=True):
+            # A score of a whole trace has no observation.
+            ids = [as_id(trace), as_id(observation)]
+            item_ids.append(":".join(id for id in ids if id))
+        raw.columns["item_id"] = item_ids
+        raw.drop(is_text, "dataType", "scores that are not numbers", report, need=True)
     columns = raw.columns
-    who = TOOLS["phoenix"]["annotators"]
-    columns["rater_kind"] = kinds = [
-        who.get(str(kind).upper()) for kind in columns.pop("annotator_kind")
-    ]
+    kind_of = TOOLS["phoenix"]["annotators"]
+    kinds = [kind_of.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
+    columns["rater_kind"] = kinds
     names = columns.pop("user_id", [None] * len(raw))
+    # Scores that nobody signed are of one rater of their kind.
     columns["rater"] = [as_id(name) or kind for name, kind in zip(names, kinds, strict=True)]
 
 
@@ -75,13 +82,14 @@ def judged(raw: Raw, report: Lossy) -> None:
 
 def _keep_directions(raw: Raw) -> None:
     """Keep the direction that the metadata of annotations name, ``minimize`` or ``maximize``."""
-    words = {"minimize": "lower", "maximize": "higher"}
-    said: dict[str, set[str]] = {}
+    better_of = {"minimize": "lower", "maximize": "higher"}
+    words_of: dict[str, set[str]] = {}
     for metric, cell in zip(raw.cells("dimension"), raw.cells("metadata"), strict=True):
-        direction = str(_object_of(cell).get("direction"))
-        if direction in words:
-            said.setdefault(clean_text(metric), set()).add(direction)
-    for metric, found in said.items():
-        if len(found) == 1:
-            word = found.pop()
-            raw.verdicts[metric] = Direction(words[word], f"its metadata say {word}")
+        word = str(_object_of(cell).get("direction"))
+        if word in better_of:
+            # `read_long`, which comes next, cleans the names of metrics in the same way.
+            words_of.setdefault(clean_text(metric), set()).add(word)
+    for metric, words in words_of.items():
+        if len(words) == 1:
+            word = words.pop()
+            raw.verdicts[metric] = Direction(better_of[word], f"its metadata say {word}")

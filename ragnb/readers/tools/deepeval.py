@@ -13,37 +13,40 @@ from ragnb.readers.verdicts import note_verdicts
 
 def read_deepeval(raw: Raw, report: Lossy) -> None:
     """Take the name of a test case for its id, and spread its metrics."""
+    # The name of a test case may be given by hand, and then occur again.
     if "name" in raw.columns and len({*map(str, raw.columns["name"])}) == len(raw):
         raw.rename({"name": "sample_id"}, report)
+    # In the JSON of a test run, and in the fields of its objects in Python.
     name = next((name for name in ("metricsData", "metrics_data") if name in raw.columns), "")
     lists = [_metrics_in(cell) for cell in raw.columns.get(name, ())]
     if lists and all(row is None for row in lists):
         report.add("unparsed", name, "no lists of metrics, kept as they are", len(lists))
         return
-    damaged = [row for row, found in enumerate(lists) if found is None]
+    damaged = [row for row, metrics in enumerate(lists) if metrics is None]
     raw.lose(damaged, f"{name} is no list of metrics", report)
     lists = [row for row in lists if row is not None]
     columns = raw.columns
     columns.pop(name, None)
-    report.add(
-        "mapped",
-        name,
-        "a column a metric; thresholds become gates, verdicts are left out",
-        len(lists),
-    )
-    for metric, found in from_records(
-        {str(m.get("name")): m for m in reversed(row or [])} for row in lists
-    ).items():
-        results: list[Any] = [result or {} for result in found]
+    why = "a column a metric; thresholds become gates, verdicts are left out"
+    report.add("mapped", name, why, len(lists))
+    # Of two metrics of one name, the first in the list counts: reversed, it is the last to be set.
+    by_name = [
+        {str(metric.get("name")): metric for metric in reversed(metrics or [])} for metrics in lists
+    ]
+    for metric, cells in from_records(by_name).items():
+        results: list[Any] = [result or {} for result in cells]
         scores = [result.get("score") for result in results]
         errors = [result.get("error") for result in results]
         verdicts = [result.get("success") for result in results]
         limits = [result.get("threshold") for result in results]
         reasons = [result.get("error") or result.get("reason") for result in results]
         # A case that did not pass and has no score was not measured.
-        unmeasured = [is_empty(s) and v is False for s, v in zip(scores, verdicts, strict=True)]
-        broken = failed_with_error(errors, scores)
-        failed = [a or b for a, b in zip(unmeasured, broken, strict=True)]
+        unmeasured = [
+            is_empty(score) and verdict is False
+            for score, verdict in zip(scores, verdicts, strict=True)
+        ]
+        has_error = failed_with_error(errors, scores)
+        failed = [either or other for either, other in zip(unmeasured, has_error, strict=True)]
         note_verdicts(raw, metric, scores, limits, verdicts)
         scored(raw, metric, scores, failed, reasons, shared_threshold(results))
 

@@ -9,6 +9,7 @@ from ragnb.readers.raw import absent
 
 
 def is_empty(cell: Any) -> bool:
+    """Return whether a cell is missing or an empty text, as CSV writes what is missing."""
     return absent(cell) or cell == ""
 
 
@@ -21,5 +22,8 @@ def failed_with_error(errors: Iterable[Any], cells: Iterable[Any]) -> list[bool]
 
 def shared_threshold(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the threshold that all results of a metric share, if they do."""
-    limits = {cell for result in results if not absent(cell := result.get("threshold"))}
-    return {"threshold": limits.pop() if len(limits) == 1 else None}
+    cells = (result.get("threshold") for result in results)
+    thresholds = {cell for cell in cells if not absent(cell)}
+    # A metric has one gate: thresholds that differ from row to row make none.
+    shared = thresholds.pop() if len(thresholds) == 1 else None
+    return {"threshold": shared}

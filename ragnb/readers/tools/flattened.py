@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb.readers.kinds import set_skipped
 from ragnb.readers.names import is_measure, meanings
@@ -17,43 +17,50 @@ from ragnb.readers.verdicts import note_verdicts
 def read_flattened(raw: Raw, report: Lossy) -> None:
     """Take prefixes off the columns of LangSmith and Azure, and the thresholds and reasons of their metrics."""
     columns = raw.columns
-    scores, of_models = _without_prefixes(raw, report)
+    scores, of_outputs = _without_prefixes(raw, report)
     for name in scores:
         _note_verdicts_beside(raw, name)
-    limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
+    thresholds = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
+    # Before twins go: the column of the status is one of them.
     states = {name: [*columns.get(f"{name}_status", ())] for name in scores}
     differing = _without_twins(raw, scores, report)
     for name in scores:
         if name not in columns or name in differing or is_measure(name):
             continue
         known: dict[str, Any] = {}
-        if name in of_models:
+        # LangSmith's feedback is on no known scale; Azure writes its metrics among the outputs.
+        if name in of_outputs:
             # The first row that matches decides.
             rows = [row for row in TOOLS["flattened"]["metrics"] if matches(name, row)]
-            known = {"better": "higher", **rows[0]} if rows else {}
+            if rows:
+                known = {"better": "higher", **rows[0]}
         failed = failed_with_error(raw.cells("error"), columns[name])
-        threshold = shared_threshold({"threshold": cell} for cell in limits[name])
-        scored(raw, name, columns[name], failed, (), scale_in(known) | threshold)
+        threshold = shared_threshold({"threshold": cell} for cell in thresholds[name])
+        scale = scale_in(known) | threshold
+        scored(raw, name, columns[name], failed, reasons=(), scale=scale)
         set_skipped(raw, name, states[name], report)
 
 
-def _without_prefixes(raw: Raw, report: Lossy) -> tuple[list[str], set[str]]:
-    """Name columns without the side and the evaluator before them.
+class _Shortened(NamedTuple):
+    """The columns that hold what an evaluator gave, and those that stood among the outputs."""
 
-    Returns
-    -------
-    list of str, set of str
-        The columns that hold what an evaluator gave, and those that stood among the outputs.
-    """
+    scores: list[str]
+    of_outputs: set[str]
+
+
+def _without_prefixes(raw: Raw, report: Lossy) -> _Shortened:
+    """Name columns without the side and the evaluator before them."""
     columns = raw.columns
     scores: list[str] = []
-    of_models: set[str] = set()
+    of_outputs: set[str] = set()
     references = [name for name in columns if name.startswith("reference.")]
     for name in list(columns):
         side, _, rest = name.partition(".")
         evaluator, _, short = rest.rpartition(".")
+        # An evaluator whose only number is called output, as in outputs.accuracy.output.
         if short == "output" and evaluator:
             short = evaluator
+        # The reference answer, by its name, or as all that there is of a reference.
         if name in references and (len(references) == 1 or "answer" in meanings([rest])):
             short = "ground_truth_answer"
         if side not in TOOLS["flattened"]["sides"] or not short or short in columns:
@@ -62,8 +69,8 @@ def _without_prefixes(raw: Raw, report: Lossy) -> tuple[list[str], set[str]]:
         if side == "feedback" or (side == "outputs" and evaluator):
             scores.append(short)
         if side == "outputs":
-            of_models.add(short)
-    return scores, of_models
+            of_outputs.add(short)
+    return _Shortened(scores, of_outputs)
 
 
 def _note_verdicts_beside(raw: Raw, name: str) -> None:
@@ -71,10 +78,11 @@ def _note_verdicts_beside(raw: Raw, name: str) -> None:
     columns = raw.columns
     base = name.removesuffix("_score")
     ends = TOOLS["flattened"]["verdicts"]
-    verdicts = next((columns[f"{base}_{end}"] for end in ends if f"{base}_{end}" in columns), None)
-    limits = columns.get(f"{name}_threshold", columns.get(f"{base}_threshold"))
+    beside = [f"{base}_{end}" for end in ends]
+    verdicts = next((columns[column] for column in beside if column in columns), None)
+    thresholds = columns.get(f"{name}_threshold", columns.get(f"{base}_threshold"))
     if verdicts is not None and name in columns:
-        note_verdicts(raw, name, columns[name], limits or [None] * len(raw), verdicts)
+        note_verdicts(raw, name, columns[name], thresholds or [None] * len(raw), verdicts)
 
 
 def _without_twins(raw: Raw, scores: list[str], report: Lossy) -> set[str]:
@@ -99,8 +107,9 @@ def _without_twins(raw: Raw, scores: list[str], report: Lossy) -> set[str]:
 def twin_of(name: str, scores: Collection[str], ends: Collection[str]) -> str | None:
     """Return the column of the same metric that counts in place of one; None where there is none."""
     base, _, end = name.rpartition("_")
-    if name.startswith("gpt_") and name[4:] in scores:
-        return name[4:]
+    # Azure writes a metric that a model rates under an older name too: gpt_groundedness beside groundedness.
+    if name.startswith("gpt_") and name.removeprefix("gpt_") in scores:
+        return name.removeprefix("gpt_")
     if base in scores and end in ends:
         return base
     return None
@@ -109,7 +118,7 @@ def twin_of(name: str, scores: Collection[str], ends: Collection[str]) -> str | 
 def _alike(one: Iterable[Any], other: Iterable[Any]) -> bool:
     """Whether two columns never hold different scores in a row; an empty cell or a verdict is no other score."""
     pairs = zip(one, other, strict=True)
-    return not any(_is_score(mine) and _is_score(its) and mine != its for mine, its in pairs)
+    return not any(_is_score(score) and _is_score(twin) and score != twin for score, twin in pairs)
 
 
 def _is_score(cell: Any) -> bool:

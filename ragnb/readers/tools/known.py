@@ -15,6 +15,7 @@ TOOLS = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
 def matches(name: str, row: Mapping[str, Any]) -> bool:
+    """Return whether a metric is one of those that a row of a layout describes."""
     return any(fnmatchcase(name, sign) for sign in row["match"])
 
 

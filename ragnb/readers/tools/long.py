@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
 
 from ragnb.errors import RagnbError, listing
 from ragnb.readers.names import WORDS, meanings
@@ -17,12 +18,11 @@ def is_long(columns: Set[str]) -> bool:
     """Whether one column names the metric and another holds its score, of samples that are named."""
     names = set(meanings(columns))
     words = WORDS["long"]
-    named = (
-        columns & {*words["metric"]}
-        and columns & {*words["score"]}
-        and names & {"sample_id", "question"}
-    )
-    return bool(named and not names & set(METRICS))
+    has_pair = bool(columns & {*words["metric"]} and columns & {*words["score"]})
+    names_sample = bool(names & {"sample_id", "question"})
+    # A table with a column for a metric is wide; its "name" and "score" are something else.
+    is_wide = bool(names & set(METRICS))
+    return has_pair and names_sample and not is_wide
 
 
 def read_long(raw: Raw, report: Lossy) -> None:
@@ -33,51 +33,78 @@ def read_long(raw: Raw, report: Lossy) -> None:
     RagnbError
         Where one sample has two scores of one metric, with the line of the second.
     """
-    word = {
-        role: next((n for n in names if n in raw.columns), "")
+    column_of = {
+        role: next((column for column in names if column in raw.columns), "")
         for role, names in WORDS["long"].items()
     }
-    name = word["metric"]
-    score = word["score"]
-    reason = word["reason"]
+    name = column_of["metric"]
+    score = column_of["score"]
+    reason = column_of["reason"]  # empty where there is none
     unnamed = [absent(metric) or not str(metric).strip() for metric in raw.columns[name]]
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns
-    keys = [n for n in columns if {*meanings([n])} & _LONG_KEYS or is_repeat_name(n)]
+    keys = _key_columns(raw, (name, score, reason))
+    samples = _rows_of_samples(raw, name, keys)
+    first_rows = [next(iter(row_of.values())) for row_of in samples]
+    wide: dict[str, Values] = {key: [columns[key][row] for row in first_rows] for key in keys}
     for other in columns:
-        named = other not in (*keys, name, score, reason) and owner_rank(other) is not None
-        # Of a column that may name the system, where without it two rows are of one sample.
-        if named and raw.distinct(*keys, name) < raw.distinct(*keys, name, other):
-            keys.append(other)
-    keys.sort(key=list(columns).index)
-    rows: dict[tuple[str, ...], dict[str, int]] = {}
-    for i, (metric, *key) in enumerate(
-        zip(*(map(str, columns[n]) for n in (name, *keys)), strict=True)
-    ):
-        row_of_key = rows.setdefault(tuple(key), {})
-        if row_of_key.setdefault(clean_text(metric), i) != i:
-            raise RagnbError(
-                f"{raw.where(i)}a second {metric!r} of one sample ({listing(keys)} are the same); name the column "
-                "that distinguishes the rows: columns={'…': 'system'} or columns={'…': 'repeat'}"
-            )
-    samples = list(rows.values())
-    firsts = [next(iter(row_of_key.values())) for row_of_key in samples]
-    wide: dict[str, Values] = {n: [columns[n][i] for i in firsts] for n in keys}
-    for other in (n for n in columns if n not in (*keys, name, score, reason)):
-        if all(
-            len({str(columns[other][i]) for i in row_of_key.values()}) == 1
-            for row_of_key in samples
-        ):
-            wide[other] = [columns[other][i] for i in firsts]
+        if other in (*keys, name, score, reason):
+            continue
+        if _is_same_in_each(columns[other], samples):
+            wide[other] = [columns[other][row] for row in first_rows]
         else:
             report.add("left_out", other, "differs between the metrics of a sample", len(raw))
-    for metric in dict.fromkeys(metric for row_of_key in samples for metric in row_of_key):
-        for source, made in ((score, metric), (reason, f"{metric}__reason")):
-            if source:
-                wide[made] = [
-                    columns[source][row_of_key[metric]] if metric in row_of_key else None
-                    for row_of_key in samples
-                ]
+    for metric in dict.fromkeys(metric for row_of in samples for metric in row_of):
+        wide[metric] = _cells_of(metric, columns[score], samples)
+        if reason:
+            wide[f"{metric}__reason"] = _cells_of(metric, columns[reason], samples)
     report.add("mapped", name, "one row a metric, turned to one row a sample", len(raw))
-    raw.keep(firsts)
+    raw.keep(first_rows)  # for the lines, as the columns are replaced
     raw.columns = wide
+
+
+def _key_columns(raw: Raw, of_score: Sequence[str]) -> list[str]:
+    """Return the columns that say which sample a row is of, in their order in the table.
+
+    `of_score` are the columns of the metric, its score and its reason.
+    """
+    metric = of_score[0]
+    columns = raw.columns
+    keys = [name for name in columns if {*meanings([name])} & _LONG_KEYS or is_repeat_name(name)]
+    for name in columns:
+        may_own = name not in (*keys, *of_score) and owner_rank(name) is not None
+        # Of a column that may name the system, where without it two rows are of one sample.
+        if may_own and raw.distinct(*keys, metric) < raw.distinct(*keys, metric, name):
+            keys.append(name)
+    keys.sort(key=list(columns).index)
+    return keys
+
+
+def _rows_of_samples(raw: Raw, name: str, keys: Sequence[str]) -> list[dict[str, int]]:
+    """Return the row of each metric of each sample.
+
+    Raises
+    ------
+    RagnbError
+        Where one sample has two scores of one metric, with the line of the second.
+    """
+    samples: dict[tuple[str, ...], dict[str, int]] = {}
+    cells = zip(*(map(str, raw.columns[column]) for column in (name, *keys)), strict=True)
+    for row, (metric, *key) in enumerate(cells):
+        row_of = samples.setdefault(tuple(key), {})
+        if row_of.setdefault(clean_text(metric), row) != row:
+            raise RagnbError(
+                f"{raw.where(row)}a second {metric!r} of one sample ({listing(keys)} are the same); name the "
+                "column that distinguishes the rows: columns={'…': 'system'} or columns={'…': 'repeat'}"
+            )
+    return list(samples.values())
+
+
+def _is_same_in_each(cells: Values, samples: Iterable[Mapping[str, int]]) -> bool:
+    """Return whether the rows of each sample all hold the same in a column."""
+    return all(len({str(cells[row]) for row in row_of.values()}) == 1 for row_of in samples)
+
+
+def _cells_of(metric: str, cells: Values, samples: Iterable[Mapping[str, int]]) -> list[Any]:
+    """Return the cell of a metric's row of each sample; None where a sample has none."""
+    return [cells[row_of[metric]] if metric in row_of else None for row_of in samples]

@@ -20,17 +20,15 @@ def read_mlflow(raw: Raw, report: Lossy) -> None:
         words = TOOLS["mlflow"]["words"]
         cells = [words.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
         report.add("mapped", name, scorer, len(cells))
-        raw.rename(
-            {f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")},
-            report,
-        )
-        failed = failed_with_error(
-            raw.columns.pop(f"{scorer}/error_message", [None] * len(cells)), cells
-        )
+        # The metrics of MLflow 2 are named with their version, as in faithfulness/v1/score, and have a
+        # justification; the scorers of MLflow 3 have a value and a rationale.
+        ends = ("/rationale", "/v1/justification")
+        raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ends}, report)
+        message = f"{scorer}/error_message"
+        failed = failed_with_error(raw.columns.pop(message, [None] * len(cells)), cells)
         scored(raw, scorer, cells, failed)
-        report.add(
-            "mapped", f"{scorer}/error_message", f"{scorer}__status", len(cells) * any(failed)
-        )
+        n_cells = len(cells) if any(failed) else 0
+        report.add("mapped", message, f"{scorer}__status", n_cells)
 
 
 def _text_of_a_side(cell: Any, canonical: str) -> Any:
@@ -39,7 +37,8 @@ def _text_of_a_side(cell: Any, canonical: str) -> Any:
     if not isinstance(cell, Mapping):
         return cell
     only = next(iter(cell.values())) if len(cell) == 1 else None
-    text = cell.get(meanings(cell).get(canonical, "expected_response"), only)
+    key = meanings(cell).get(canonical, "expected_response")
+    text = cell.get(key, only)
     if isinstance(text, str):
         return text
     return cell

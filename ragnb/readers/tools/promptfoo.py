@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragnb.readers.kinds import as_number
@@ -30,62 +30,109 @@ def read_promptfoo(raw: Raw, report: Lossy) -> None:
     The caller says which variable is the question, where its name does not: ``columns={"prompt": "question"}``.
     """
     columns = raw.columns
-    rows = len(raw)
-    errors = raw.cells("error")
-    prompts = raw.cells("promptIdx")
-    answers = raw.cells("answer")
-    systems = [
-        c.get("label") or c.get("id") if isinstance(c, dict) else c for c in raw.cells("system")
+    errors = raw.cells("error")  # read before a variable of that name may become a column
+    if "system" in columns:
+        columns["system"] = _systems(raw)
+    answers = [
+        cell.get("output") if isinstance(cell, dict) else cell for cell in raw.cells("answer")
     ]
-    if len(set(map(str, prompts))) > 1:
-        systems = [
-            f"{system or ''} prompt {prompt}"
-            for system, prompt in zip(systems, prompts, strict=True)
-        ]
-    answers = [cell.get("output") if isinstance(cell, dict) else cell for cell in answers]
-    columns |= {n: cells for n, cells in (("system", systems), ("answer", answers)) if n in columns}
-    # A file without failureReason tells by an error beside no answer.
-    codes = zip(raw.cells("failureReason"), failed_with_error(errors, answers), strict=True)
-    lost = [str(code) in ("2", "2.0") or (absent(code) and broken) for code, broken in codes]
+    if "answer" in columns:
+        columns["answer"] = answers
+    lost = _lost_rows(raw.cells("failureReason"), errors, answers)
     columns.pop("id", None)
     metrics = ["score"] if "score" in columns else []
-    for name in ("vars", "namedScores"):
-        spread = from_records(
-            [cell if isinstance(cell, dict) else {} for cell in columns.pop(name, ())]
-        )
-        report.add("mapped", name, "a column each", rows * bool(spread))
-        named = {f"{name}.{key}" if key in columns else key: cells for key, cells in spread.items()}
-        columns |= named
-        if name == "namedScores":
-            metrics += named
-    graded = [_assertions(cell) for cell in raw.cells("gradingResult")]
+    _spread_objects(raw, "vars", report)
+    metrics += _spread_objects(raw, "namedScores", report)
+    assertions = [_assertions(cell) for cell in raw.cells("gradingResult")]
     for name in metrics:
-        own = [row.get(name, {}) for row in graded]
-        # A row's score counts an assertion that broke as 0.
-        parts = [[*row.values()] if name == "score" else [row.get(name, {})] for row in graded]
-        failed = [
-            bad or any(c.get("broken") for c in row) for bad, row in zip(lost, parts, strict=True)
-        ]
-        cells = [cell.get("score", given) for cell, given in zip(own, columns[name], strict=True)]
-        whys = zip(failed, errors, own, strict=True)
-        reasons = [(error or cell.get("reason")) if bad else None for bad, error, cell in whys]
-        limits = [cell.get("threshold") for cell in own]
-        verdicts = [
-            None if bad else cell.get("pass") for bad, cell in zip(failed, own, strict=True)
-        ]
-        note_verdicts(raw, name, cells, limits, verdicts)
-        scored(raw, name, cells, failed, reasons, shared_threshold(own))
-        why = "the answer was not made or not scored (failureReason 2, or an error): failed"
-        report.add("mapped", name, why, sum(failed))
+        _read_metric(raw, name, lost, errors, assertions, report)
     if len(metrics) > 1 and metrics[0] == "score":
         if _counts_more(columns["score"], [columns[name] for name in metrics[1:]]):
-            report.add("kept", "score", MORE_THAN_NAMED, rows)
+            report.add("kept", "score", MORE_THAN_NAMED, len(raw))
             return
-        # The score of a row is the mean of its named scores, and would count them twice.
         raw.scales.pop("score", None)
         for name in ("score", "score__status", "score__reason"):
             columns.pop(name, None)
-        report.add("left_out", "score", MEAN_OF_NAMED, rows)
+        report.add("left_out", "score", MEAN_OF_NAMED, len(raw))
+
+
+def _systems(raw: Raw) -> list[Any]:
+    """Return the provider of each row, with the number of its prompt where there are several prompts."""
+    systems = [
+        cell.get("label") or cell.get("id") if isinstance(cell, dict) else cell
+        for cell in raw.cells("system")
+    ]
+    prompts = raw.cells("promptIdx")
+    if len(set(map(str, prompts))) > 1:
+        pairs = zip(systems, prompts, strict=True)
+        return [f"{system or ''} prompt {prompt}" for system, prompt in pairs]
+    return systems
+
+
+def _lost_rows(reasons: Iterable[Any], errors: Iterable[Any], answers: Iterable[Any]) -> list[bool]:
+    """Return which rows promptfoo could not answer or score; it writes a score of 0 for them all the same."""
+    lost = []
+    for reason, has_only_error in zip(reasons, failed_with_error(errors, answers), strict=True):
+        # promptfoo's failureReason is 0 for none, 1 for an assertion that failed, and 2 for an error. An
+        # assertion that failed is a score of 0, although `error` holds its message. A file without the reason
+        # tells by an error beside no answer.
+        lost.append(str(reason) in ("2", "2.0") or (absent(reason) and has_only_error))
+    return lost
+
+
+def _spread_objects(raw: Raw, name: str, report: Lossy) -> list[str]:
+    """Turn a column of objects into a column for each of their keys, and return the names of these."""
+    objects = [cell if isinstance(cell, dict) else {} for cell in raw.columns.pop(name, ())]
+    spread = from_records(objects)
+    n_rows = len(objects) if spread else 0
+    report.add("mapped", name, "a column each", n_rows)
+    named = {f"{name}.{key}" if key in raw.columns else key: cells for key, cells in spread.items()}
+    raw.columns |= named
+    return list(named)
+
+
+def _read_metric(
+    raw: Raw,
+    name: str,
+    lost: Iterable[bool],
+    errors: Iterable[Any],
+    assertions: Sequence[Mapping[str, Mapping[str, Any]]],
+    report: Lossy,
+) -> None:
+    """Make the score of the rows, or a named one, a metric, with what its assertions say of it.
+
+    Parameters
+    ----------
+    lost : iterable of bool
+        Which rows have no answer or no score.
+    errors : iterable
+        The message of each row.
+    assertions : sequence of mapping of metric to result
+        Of each row, as `_assertions` returns them.
+    """
+    results = [row.get(name, {}) for row in assertions]
+    failed = []
+    for is_lost, row, result in zip(lost, assertions, results, strict=True):
+        # A row's score counts an assertion that broke as 0.
+        behind = row.values() if name == "score" else [result]
+        failed.append(is_lost or any(part.get("broken") for part in behind))
+    # The score of the assertion itself: the named score is multiplied by a weight, which may be 0.
+    scores = [
+        result.get("score", named_score)
+        for result, named_score in zip(results, raw.columns[name], strict=True)
+    ]
+    reasons = [
+        (error or result.get("reason")) if bad else None
+        for bad, error, result in zip(failed, errors, results, strict=True)
+    ]
+    verdicts = [
+        None if bad else result.get("pass") for bad, result in zip(failed, results, strict=True)
+    ]
+    thresholds = [result.get("threshold") for result in results]
+    note_verdicts(raw, name, scores, thresholds, verdicts)
+    scored(raw, name, scores, failed, reasons, shared_threshold(results))
+    why = "the answer was not made or not scored (failureReason 2, or an error): failed"
+    report.add("mapped", name, why, sum(failed))
 
 
 def read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
@@ -105,9 +152,9 @@ def read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
             report.add("kept", "Score", MORE_THAN_NAMED, len(failed))
         else:
             report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
-    raw.rename(
-        dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report
-    )
+    # The column of a provider's answers is headed "[provider] prompt".
+    of_providers = [name for name in columns if name.startswith("[")]
+    raw.rename(dict.fromkeys(of_providers[:1], "answer"), report)
 
 
 def _counts_more(scores: Iterable[Any], named: Sequence[Sequence[Any]]) -> bool:
@@ -124,17 +171,18 @@ def _counts_more(scores: Iterable[Any], named: Sequence[Sequence[Any]]) -> bool:
 
 def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
     """Return the result of each metric that one assertion gives; its named score leaves out a weight of 0."""
-    made: dict[str, list[dict[str, Any]]] = {}
+    by_metric: dict[str, list[dict[str, Any]]] = {}
     if isinstance(grading, dict):
-        for part in (grading or {}).get("componentResults") or ():
-            about = part.get("assertion") or {}
-            made.setdefault(str(about.get("metric")), []).append(
-                {
-                    "score": part.get("score"),
-                    "pass": part.get("pass"),
-                    "reason": part.get("reason"),
-                    "threshold": about.get("threshold"),
-                    "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
-                }
-            )
-    return {name: parts[0] for name, parts in made.items() if len(parts) == 1}
+        for part in grading.get("componentResults") or ():
+            assertion = part.get("assertion") or {}
+            result = {
+                "score": part.get("score"),
+                "pass": part.get("pass"),
+                "reason": part.get("reason"),
+                "threshold": assertion.get("threshold"),
+                # How a message begins is enough; it may go on with a whole reply.
+                "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
+            }
+            by_metric.setdefault(str(assertion.get("metric")), []).append(result)
+    # Several assertions under one metric make its named score together: no result is that of the metric.
+    return {name: results[0] for name, results in by_metric.items() if len(results) == 1}
