@@ -231,7 +231,7 @@ def as_record(row: Any) -> Mapping[str, Any] | None:
     fields = getattr(type(row), "model_fields", None)
     if isinstance(fields, Mapping):
         values = {name: getattr(row, name) for name in fields}
-        # A model has all its fields, also those that nobody set, such as a rubric of ragas.
+        # A model has all its fields, also those that nobody set, such as the rubrics of a sample of ragas.
         return {name: value for name, value in values.items() if value is not None}
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
         return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
@@ -289,7 +289,7 @@ _OF_EVALUATION = {
 
 
 def _of_evaluations(by_metric: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the columns of lists of LlamaIndex's results; the first row of each list is of the same answer."""
+    """Return the columns of lists of LlamaIndex's results; row n of each is about the same answer."""
     columns: dict[str, list[Any]] = {}
     n_rows = max(map(len, by_metric.values()))
     for name, attribute in _OF_EVALUATION.items():

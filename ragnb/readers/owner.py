@@ -35,14 +35,15 @@ _SHORTEST_CUT = 12
 _MOST_PAIRED = 300
 
 _NEVER = {plain(word) for word in _OWNERS["never"]}
+# Lists, as the place of a word in them is its rank.
 _SURE = [plain(word) for word in _OWNERS["sure"]]
 _WORDS = [plain(word) for word in _OWNERS["words"]]
 _SETTINGS = [plain(word) for word in _OWNERS["settings"]]
+_RANKED = [*_SURE, *_WORDS, *_SETTINGS]
 _REPEATS = {plain(word) for word in _OWNERS["repeats"]}
 _ENDS = {plain(word) for word in _OWNERS["ends"]}
 # Whose numbers are names.
 _NAMED = {plain(word) for word in _OWNERS["named"]}
-_RANKED = [*_SURE, *_WORDS, *_SETTINGS]
 
 
 def owner_rank(name: str) -> int | None:
@@ -55,15 +56,16 @@ def owner_rank(name: str) -> int | None:
     >>> owner_rank("question"), owner_rank("judge_model"), owner_rank("model_answer")
     (None, None, None)
     """
-    words = plain(name).split("_")
+    whole_name = plain(name)
+    words = whole_name.split("_")
     if len(words) > 1 and words[-1] in _ENDS:
         words = words[:-1]
-    whole = "_".join(words)
-    if {*words, whole} & _NEVER or plain(name) in _NEVER:
+    stem = "_".join(words)
+    if {*words, stem, whole_name} & _NEVER:
         return None
-    for word in (plain(name), whole):
-        if word in _RANKED:
-            return _RANKED.index(word)
+    for candidate in (whole_name, stem):
+        if candidate in _RANKED:
+            return _RANKED.index(candidate)
     # A setting is named whole: a token_overlap is a metric.
     if words[-1] in _WORDS:
         return _WORDS.index(words[-1]) + len(_SURE)
@@ -137,19 +139,25 @@ def repeated_key(table: Raw) -> str | None:
 
 
 def _run_counts(table: Raw, key: str | None) -> list[str]:
+    """Return the columns that count the runs of a system; none where no question repeats."""
     if key is None:
         return []
     counts = [name for name in table.columns if is_repeat_name(name) and table.is_count(name)]
+    if counts:
+        return counts
     # A column such as version or config that holds 1, 2, 3 counts runs; a model or a setting may be a number.
     numbered = [name for name in table.columns if _may_be_numbered(name) and table.counts_up(name)]
-    return counts or (numbered if len(numbered) == 1 else [])
+    if len(numbered) == 1:
+        return numbered
+    return []
 
 
 def _may_be_numbered(name: str) -> bool:
+    """Return whether a column of this name may number what it tells apart, so that its numbers are no names."""
+    if name in CASE_COLUMNS or name in METRICS or owner_rank(name) is None:
+        return False
     words = plain(name)
-    settled = name in CASE_COLUMNS or name in METRICS
-    named = not settled and owner_rank(name) is not None
-    return named and words not in _SETTINGS and not any(word in _NAMED for word in words.split("_"))
+    return words not in _SETTINGS and not any(word in _NAMED for word in words.split("_"))
 
 
 def _owner_columns(table: Raw, counts: Sequence[str]) -> list[str]:
@@ -162,40 +170,40 @@ def _owner_columns(table: Raw, counts: Sequence[str]) -> list[str]:
 
 def _telling(table: Raw, key: str, named: Sequence[str], counts: Sequence[str]) -> Sequence[str]:
     """Return the columns of which, together, each question has each value once; the fewest that do."""
-    questions = table.distinct(key)
-    values = {name: table.distinct(name) for name in named if table.is_plain(name)}
-    varying = [name for name, n in values.items() if n > 1]
-    least = min(_MOST_JOINED, len(varying))
-    for width in range(1, least + 1):
-        for some in combinations(varying, width):
+    n_questions = table.distinct(key)
+    varying = [name for name in named if table.is_plain(name) and table.distinct(name) > 1]
+    widest = min(_MOST_JOINED, len(varying))
+    for width in range(1, widest + 1):
+        for owners in combinations(varying, width):
             # A count of runs may tell apart what is left, but never instead of a system.
-            apart = table.distinct(key, *some, *counts[:1])
-            systems = table.distinct(*some)
-            runs = table.distinct(counts[0]) if counts else 1
-            complete = apart >= FEWEST_PAIRS * questions * systems * runs
-            if apart == len(table) and complete and systems > 1:
-                return sorted(some, key=list(table.columns).index)
+            n_told_apart = table.distinct(key, *owners, *counts[:1])
+            n_systems = table.distinct(*owners)
+            n_runs = table.distinct(counts[0]) if counts else 1
+            is_complete = n_told_apart >= FEWEST_PAIRS * n_questions * n_systems * n_runs
+            if n_told_apart == len(table) and is_complete and n_systems > 1:
+                return sorted(owners, key=list(table.columns).index)
     return ()
 
 
 def _unnamed(table: Raw, key: str) -> Sequence[str]:
     """Return the one column of texts, of whatever name, of which each question has each value once."""
-    size = len(table)
-    questions = table.distinct(key)
-    systems = size / questions
-    if questions < FEWEST_QUESTIONS or systems > MOST_SYSTEMS or size % questions:
+    n_rows = len(table)
+    n_questions = table.distinct(key)
+    n_systems = n_rows / n_questions
+    if n_questions < FEWEST_QUESTIONS or n_systems > MOST_SYSTEMS or n_rows % n_questions:
         return ()
     settled = {*CASE_COLUMNS, *METRICS, "repeat"}
-    candidates = [
-        name
-        for name in table.columns
-        if name not in settled
-        and "__" not in name
-        and not ({*plain(name).split("_"), plain(name)} & _NEVER)
-        and table.holds_words(name)
-        and table.distinct(name) == systems
-        and table.distinct(key, name) == size
-    ]
+    candidates = []
+    for name in table.columns:
+        if name in settled or "__" in name:
+            continue
+        if {*plain(name).split("_"), plain(name)} & _NEVER:
+            continue
+        # What reads the cells comes last, as it may be a query over millions of rows.
+        if not table.holds_words(name) or table.distinct(name) != n_systems:
+            continue
+        if table.distinct(key, name) == n_rows:
+            candidates.append(name)
     if len(candidates) == 1:
         return candidates
     return ()
@@ -207,50 +215,50 @@ def _by_name_alone(
     """Return the one column whose name can only mean systems; several are kept as they are, and listed."""
     sure = [name for name in named if plain(name) in _SURE]
     if key is None:
+        # A store of passages tells systems apart where questions repeat; elsewhere it may be any store.
         sure = [name for name in sure if plain(name) != "store"]
     if len(sure) > 1:
+        why = f"one of {len(sure)} columns that may name the system"
         for name in sure:
-            report.add(
-                "kept", name, f"one of {len(sure)} columns that may name the system", len(table)
-            )
+            report.add("kept", name, why, len(table))
     if len(sure) == 1:
         return sure
     return ()
 
 
-def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Lossy) -> None:
+def _call_system(table: Raw, owners: Sequence[str], key: str | None, report: Lossy) -> None:
     """Make the columns that were found the system, and row numbers that call themselves ids something else."""
-    if [*found] == ["system"]:
+    if [*owners] == ["system"]:
         return
-    before = table.columns.get("system")
-    if before is not None and "system" not in found:
+    if table.columns.get("system") is not None and "system" not in owners:
         table.columns["system_before"] = table.columns.pop("system")
         report.add("kept", "system", "the same in rows that another column tells apart", len(table))
+    # The questions repeat, and the ids do not: they number rows.
     if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
         free_sample_id(table, report)
-    names_joined = " / ".join(found)
+    names_joined = " / ".join(owners)
     if key is not None:
-        systems = table.distinct(*found)
-        questions = table.distinct(key)
-        pairs = table.distinct(key, *found)
-        every = questions * systems
-        evidence = f"each of {questions} questions occurs once for each of {systems} values of {names_joined}"
-        if pairs < every:
-            evidence = f"{pairs} of {every} pairs of a question and a value of {names_joined} occur"
-        table.fact(
-            None,
-            "owner",
-            names_joined,
-            evidence,
-        )
-    if len(found) == 1:
-        rename_columns(table, {found[0]: "system"}, report)
+        table.fact(None, "owner", names_joined, _evidence_of_pairs(table, key, owners))
+    if len(owners) == 1:
+        rename_columns(table, {owners[0]: "system"}, report)
         return
-    joined = table.joined(found)
-    table.columns.pop("system", None)
+    joined = table.joined(owners)
+    table.columns.pop("system", None)  # so that the new one comes last
     table.columns["system"] = joined
-    for name in found:
+    for name in owners:
         report.add("mapped", name, f"part of the system's name: {names_joined}", len(table))
+
+
+def _evidence_of_pairs(table: Raw, key: str, owners: Sequence[str]) -> str:
+    """Return, in words, how completely the questions occur with the values of the owners."""
+    names_joined = " / ".join(owners)
+    n_systems = table.distinct(*owners)
+    n_questions = table.distinct(key)
+    n_pairs = table.distinct(key, *owners)
+    n_possible = n_questions * n_systems
+    if n_pairs < n_possible:
+        return f"{n_pairs} of {n_possible} pairs of a question and a value of {names_joined} occur"
+    return f"each of {n_questions} questions occurs once for each of {n_systems} values of {names_joined}"
 
 
 def free_sample_id(table: Raw, report: Lossy) -> None:
@@ -266,6 +274,7 @@ def _call_repeat(table: Raw, counts: Sequence[str], key: str | None, report: Los
     counts = [name for name in counts if name in table.columns]
     if key is None or "repeat" in table.columns or len(counts) != 1:
         return
+    # The ids may have become `row_id` since the key was looked for.
     if key not in table.columns:
         key = "question"
     keys = [name for name in (key, "system", *counts) if name in table.columns]
@@ -278,24 +287,24 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     key = repeated_key(table)
     if key is None:
         return
-    size = len(table)
-    questions = table.distinct(key)
+    n_rows = len(table)
+    n_questions = table.distinct(key)
     keys = [name for name in (key, "system", "repeat") if name in table.columns]
-    again = size - table.distinct(*keys)
-    if again > 0:
+    n_repeated = n_rows - table.distinct(*keys)
+    if n_repeated > 0:
         # Rows without a question do not repeat one. Mostly there is none to look for.
-        again -= max(table.blanks(key) - 1, 0)
+        n_repeated -= max(table.blanks(key) - 1, 0)
     # Ids that differ tell a few rows of one text apart, such as one question about two documents.
-    apart = key == "question" and "sample_id" in table.columns
-    if again <= 0 or (apart and again < size / 5):
+    has_other_ids = key == "question" and "sample_id" in table.columns
+    if n_repeated <= 0 or (has_other_ids and n_repeated < n_rows / 5):
         return
-    evidence = f"{size} rows of {questions} questions; nothing says what tells them apart"
+    evidence = f"{n_rows} rows of {n_questions} questions; nothing says what tells them apart"
     step = (
-        f"{size} rows of {questions} questions, and nothing says what tells them apart; "
+        f"{n_rows} rows of {n_questions} questions, and nothing says what tells them apart; "
         "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that does"
     )
-    report.add("kept", key, step, again)
-    counts = {"rows": size, "questions": questions}
+    report.add("kept", key, step, n_repeated)
+    counts = {"rows": n_rows, "questions": n_questions}
     table.fact(None, "owner", counts, evidence, open=True)
 
 
@@ -319,15 +328,17 @@ _LONGEST_NAME = 200
 
 def _before(name: str) -> list[tuple[str, str]]:
     """Return the ways to read a name as that of a system and what follows it."""
+    gaps = re.finditer(r"[_\s.\-:/|]+|(?<=[a-z0-9])(?=[A-Z])", name)
     return [
         (name[: gap.start()], name[gap.end() :])
-        for gap in re.finditer(r"[_\s.\-:/|]+|(?<=[a-z0-9])(?=[A-Z])", name)
+        for gap in gaps
         if gap.start() and gap.end() < len(name)
     ]
 
 
 def _after(name: str) -> list[tuple[str, str]]:
     """Return the ways to read a name as what stands before the name of a system."""
+    # "faithfulness (dense)" and "faithfulness[dense]" as faithfulness_dense.
     bare = re.sub(r"\s*[(\[](.+)[)\]]$", r"_\1", name)
     return [(system, metric) for metric, system in _before(bare)]
 
@@ -340,60 +351,80 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
     # What stands beside a metric, such as its status, goes where the metric goes.
     beside = {name: name.partition("__") for name in columns if "__" in name}
     columns = [name for name in columns if name not in beside and len(name) <= _LONGEST_NAME]
-    whole = {name for name in columns if meanings([name])}
-    measures: dict[str, set[str]] = {}
-    held: dict[str, set[str]] = {}
+    systems = _systems_in_names(columns, split)
+    placed = {}
     for name in columns:
-        if name not in whole:
-            for system, rest in split(name):
-                if _is_part(system):
-                    continue
-                held.setdefault(system, set()).add(name)
-                if _ends_as_measure(rest):
-                    measures.setdefault(system, set()).add(plain(rest))
-    answered = {system for system, names in held.items() if _has_answer(names, system, split)}
+        for system, rest in split(name):
+            if system in systems and name not in placed:
+                placed[name] = (system, rest)
+    for name, (metric, mark, end) in beside.items():
+        if metric in placed:
+            system, rest = placed[metric]
+            placed[name] = (system, f"{rest}{mark}{end}")
+    return placed
+
+
+def _systems_in_names(columns: Sequence[str], split: Any) -> list[str]:
+    """Return the systems with the same measures in whose names most columns can be parted; none if not sure."""
+    measures: dict[str, set[str]] = {}  # of what may be a system: plain names
+    columns_of: dict[str, set[str]] = {}
+    for name in columns:
+        # A name that means something as a whole, such as answer_relevancy, is not parted.
+        if meanings([name]):
+            continue
+        for system, rest in split(name):
+            if _is_part(system):
+                continue
+            columns_of.setdefault(system, set()).add(name)
+            if _ends_as_measure(rest):
+                measures.setdefault(system, set()).add(plain(rest))
+    answering = {
+        system for system, names in columns_of.items() if _has_answer(names, system, split)
+    }
     known = {plain(word) for word in _PAIRS["systems"]}
     generic = {plain(word) for word in _PAIRS["generic"]}
     best: list[str] = []
     most = (0, 0)
-    for own in measures.values():
-        same = [other for other, theirs in measures.items() if theirs == own]
-        sure = len(own - generic) > 1 or bool({plain(one) for one in same} & known)
-        sure = sure or answered.issuperset(same)
+    for own_measures in measures.values():
+        alike = [system for system, others in measures.items() if others == own_measures]
+        if len(alike) < 2:
+            continue
+        # One measure, or such as everything has, may also be of two parts of one system.
+        has_measures = len(own_measures - generic) > 1
+        is_known = bool({plain(system) for system in alike} & known)
+        if not (has_measures or is_known or answering.issuperset(alike)):
+            continue
         # Of several ways to part the names, the one that leaves fewest columns without a system.
-        placed_by = (len(set().union(*(held[one] for one in same))), len(same))
-        if sure and len(same) > 1 and placed_by > most:
-            best = same
-            most = placed_by
-    placed = {}
-    for name in columns:
-        for system, rest in split(name):
-            if system in best and name not in placed:
-                placed[name] = (system, rest)
-    for name, (metric, bar, end) in beside.items():
-        if metric in placed:
-            system, rest = placed[metric]
-            placed[name] = (system, f"{rest}{bar}{end}")
-    return placed
+        n_placed = len(set().union(*(columns_of[system] for system in alike)))
+        if (n_placed, len(alike)) > most:
+            best = alike
+            most = (n_placed, len(alike))
+    return best
 
 
 def _has_answer(names: Iterable[str], system: str, split: Any) -> bool:
     """Return whether one of the columns with a system in its name is that system's answer."""
-    rests = (rest for name in names for own, rest in split(name) if own == system)
-    return any("answer" in meanings([rest]) for rest in rests)
+    for name in names:
+        for first, rest in split(name):
+            if first == system and "answer" in meanings([rest]):
+                return True
+    return False
 
 
 def _is_measure_name(name: str) -> bool:
-    known = meanings([name])
+    """Return whether a name is that of a measure: a metric of METRICS, or one such as ``recall_at_5``."""
+    if meanings([name]).keys() & METRICS.keys():
+        return True
     words = plain(name)
-    at = re.sub(r"_?(at_?)?\d+$", "", words)
-    return bool({*known} & {*METRICS}) or {words, at} & {*_PAIRS["measures"]} != set()
+    without_rank = re.sub(r"_?(at_?)?\d+$", "", words)
+    return words in _PAIRS["measures"] or without_rank in _PAIRS["measures"]
 
 
 def _ends_as_measure(name: str) -> bool:
     """Return whether a name, or what stands at its end, is that of a measure, as in ``document_mrr``."""
     words = plain(name).split("_")
-    return any(_is_measure_name("_".join(words[at:])) for at in range(len(words)))
+    ends = ("_".join(words[start:]) for start in range(len(words)))
+    return any(map(_is_measure_name, ends))
 
 
 def _is_part(system: str) -> bool:
@@ -413,22 +444,23 @@ def stack_systems(raw: Raw, placed: Mapping[str, tuple[str, str]], report: Lossy
     report : Lossy
     """
     wide = raw.columns
-    rows = len(raw)
+    n_rows = len(raw)
     systems = list(dict.fromkeys(system for system, _ in placed.values()))
     shared = [name for name in wide if name not in placed]
-    cells = {
-        (placed[name][1], placed[name][0]): wide[name] for name in reversed(wide) if name in placed
-    }
+    # Of two columns that are the same of one system, the first counts: reversed, it is the last to be set.
+    cells_of = {placed[name]: wide[name] for name in reversed(wide) if name in placed}
+    # All rows of the first system, then all of the next.
     long: dict[str, Any] = {name: list(wide[name]) * len(systems) for name in shared}
-    long["system"] = [system for system in systems for _ in range(rows)]
-    for column in dict.fromkeys(rest for _, rest in placed.values()):
-        parts = [cells.get((column, system), [None] * rows) for system in systems]
-        long[column] = [cell for part in parts for cell in part]
+    long["system"] = [system for system in systems for _ in range(n_rows)]
+    for column in dict.fromkeys(column for _, column in placed.values()):
+        long[column] = [
+            cell for system in systems for cell in cells_of.get((system, column), [None] * n_rows)
+        ]
     for name, (system, column) in placed.items():
-        report.add("mapped", name, f"{column} of system {system}", rows)
+        report.add("mapped", name, f"{column} of system {system}", n_rows)
     for name in shared:
-        report.add("kept", name, "one column for every system", rows)
-    raw.keep([*range(rows)] * len(systems))
+        report.add("kept", name, "one column for every system", n_rows)
+    raw.keep([*range(n_rows)] * len(systems))  # so that each row has its line
     raw.columns = long
     raw.fact(None, "owner", " / ".join(systems), "the names of columns hold the systems")
 
@@ -447,11 +479,12 @@ def stacked_lists(lists: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, A
     splits = {plain(word) for word in ROW_WORDS["keys"]["splits"]}
     if len(lists) < 2 or {plain(name) for name in lists} & splits:
         return None
-    asked = [_questions(rows) for rows in lists.values()]
-    every = set().union(*asked)
-    common = set(every).intersection(*asked)
-    if not every or len(common) < FEWEST_PAIRS * len(every):
+    questions = [_questions(rows) for rows in lists.values()]
+    in_any = set().union(*questions)
+    in_all = in_any.intersection(*questions)
+    if not in_any or len(in_all) < FEWEST_PAIRS * len(in_any):
         return None
+    # Records that say their system are not of the one that their list is named for.
     if any("system" in row for rows in lists.values() for row in rows):
         return None
     return [{"system": name, **row} for name, rows in lists.items() for row in rows]
@@ -469,27 +502,33 @@ def unlisted(
     >>> unlisted(passed, failed)
     [{'question': 'When?', 'faithfulness': 0.0}]
     """
-    known = [_names_of(row) for row in rows]
-    asked = {kind: {names[kind] for names in known if kind in names} for kind in ("question", "id")}
-    rest = []
+    listed: dict[str, set[str]] = {"question": set(), "id": set()}
+    for row in rows:
+        for kind, name in _names_of(row).items():
+            listed[kind].add(name)
+    unlisted_rows = []
     for row in others:
-        own = {kind: name for kind, name in _names_of(row).items() if asked[kind]}
-        kind = next(iter(own), None)  # ids may count the records of each list anew
-        if kind is not None and not _is_among(own[kind], asked[kind]):
-            rest.append(row)
-            asked[kind].add(own[kind])
-    return rest
+        # Only what both have can be compared. First the question, as ids may count the records of each list anew.
+        names = {kind: name for kind, name in _names_of(row).items() if listed[kind]}
+        kind = next(iter(names), None)
+        if kind is not None and not _is_among(names[kind], listed[kind]):
+            unlisted_rows.append(row)
+            listed[kind].add(names[kind])
+    return unlisted_rows
 
 
 def _names_of(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the question and the id of a record, where it has them."""
     roles = meanings(record)
-    ids = (name for name in record if plain(name) in _QUESTION_IDS)
-    names = {"question": roles.get("question"), "id": roles.get("sample_id") or next(ids, None)}
+    other_ids = (name for name in record if plain(name) in _QUESTION_IDS)
+    columns = {
+        "question": roles.get("question"),
+        "id": roles.get("sample_id") or next(other_ids, None),
+    }
     return {
-        kind: str(record[name]).strip()
-        for kind, name in names.items()
-        if name is not None and not absent(record[name])
+        kind: str(record[column]).strip()
+        for kind, column in columns.items()
+        if column is not None and not absent(record[column])
     }
 
 
@@ -498,19 +537,19 @@ def _is_among(name: str, names: Set[str]) -> bool:
     if name in names:
         return True
     start = re.sub(r"\s*(\.\.\.|…)$", "", name)
-    return len(start) >= _SHORTEST_CUT and any(one.startswith(start) for one in names)
+    return len(start) >= _SHORTEST_CUT and any(listed.startswith(start) for listed in names)
 
 
 def _questions(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return what records ask: their questions, else their ids."""
-    asked: set[str] = set()
+    questions: set[str] = set()
     for row in rows:
         roles = meanings(row)
-        ids = [name for name in row if plain(name) in _QUESTION_IDS]
-        name = roles.get("question") or roles.get("sample_id") or next(iter(ids), None)
-        if name is not None and not absent(row[name]):
-            asked.add(str(row[name]))
-    return asked
+        other_ids = (name for name in row if plain(name) in _QUESTION_IDS)
+        column = roles.get("question") or roles.get("sample_id") or next(other_ids, None)
+        if column is not None and not absent(row[column]):
+            questions.add(str(row[column]))
+    return questions
 
 
 _QUESTION_IDS = {plain(word) for word in ROW_WORDS["ids"]["question"]}
