@@ -25,7 +25,12 @@ from ragnb.readers.ids import identify
 from ragnb.readers.layouts import declare_scales, lay_out
 from ragnb.readers.lists import parse_list
 from ragnb.readers.mean_rows import leave_out_means
-from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
+from ragnb.readers.metrics import (
+    known_metric,
+    note_candidates,
+    settle_directions,
+    settle_metrics,
+)
 from ragnb.readers.names import WORDS, meanings, name_columns, plain
 from ragnb.readers.nested import read_lists
 from ragnb.readers.owner import (
@@ -137,9 +142,10 @@ def reading_of_scores(
     """Read as `read_scores` does; `how` are its other arguments."""
     reading = _read(source, columns, metrics, **how)
     frame = reading.frame
-    if not any(
+    has_scores = any(
         pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns
-    ):
+    )
+    if not has_scores:
         raise RagnbError(
             f"{place(reading.origin['path'] or 'the frame')}has no column of scores (columns: "
             f"{listing(frame.columns)}); cases without scores are read by read_cases"
@@ -214,8 +220,11 @@ def read_table(
     try:
         reading = _read(source, columns, None, loose=True, encoding=encoding)
     except RagnbError as error:
-        pick = re.search(r"; pick one, such as columns=(\{.*\})$", str(error))
-        picks = {**(columns or {}), **(ast.literal_eval(pick[1]) if pick else {})}
+        picks = dict(columns or {})
+        # The refusal of two columns of one meaning proposes one of them. Each of several pairs takes a reading.
+        proposed = re.search(r"; pick one, such as columns=(\{.*\})$", str(error))
+        if proposed:
+            picks |= ast.literal_eval(proposed[1])
         if picks == (columns or {}):
             raise
         return read_table(source, columns=picks, encoding=encoding)
@@ -250,33 +259,37 @@ def _read_guarded(
     declared_metrics = [metric for metric in chosen or () if isinstance(metric, Metric)]
     loaded, origin = load(source, report, **how)
     raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
-    before = set(raw.columns)
+    # What stands beside a score is found by the score's own name, so before columns get canonical names.
     verdicts_beside(raw)
     labels_beside(raw)
     settle_directions(raw, str(origin["layout"]), declared_metrics)
     tools = _of_tool(raw, declared_metrics)
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
+    names_in_file = set(raw.columns)
     names = name_columns(raw, report, picks=columns, metrics=[*declared_metrics, *tools])
+    # Messages and steps say what was asked and answered, where no column does.
     if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
-    is_totals = _settle_rows(raw, report, before, cases=cases, loose=loose)
+    is_totals = _settle_rows(raw, report, names_in_file, cases=cases, loose=loose)
     if cases:
         raw.need("question")
     known = declared(chosen, list(raw.columns))
     if not known and not tools:
         name_log_flag(raw, report)
+    # A caller's choice of columns may have given the column of a tool's metric another name.
     tools = [metric for metric in tools if metric.name in raw.columns]
     settled = settle_metrics(raw, known, tools, declared_metrics, names, report, loose=loose)
+    # Out of range, a metric of a tool is kept as a plain column; one of METRICS is refused by `to_frame`.
     tools = [metric for metric in settled.tools if _fits(raw, metric, report)]
     known = {
         name: metric
         for name, metric in settled.known.items()
         if not loose or _fits(raw, metric, report)
     }
-    taken = known | {metric.name: metric for metric in tools}
-    frame = to_frame(raw, report, taken)
-    scales = _scales_and_facts(frame, raw, taken, names, report)
+    metrics_of_frame = known | {metric.name: metric for metric in tools}
+    frame = to_frame(raw, report, metrics_of_frame)
+    scales = _scales_and_facts(frame, raw, metrics_of_frame, names, report)
     return Reading(
         frame,
         origin | {"rows": len(frame)},
@@ -289,12 +302,14 @@ def _read_guarded(
     )
 
 
-def _settle_rows(raw: Raw, report: Lossy, before: set[str], *, cases: bool, loose: bool) -> bool:
+def _settle_rows(
+    raw: Raw, report: Lossy, names_in_file: set[str], *, cases: bool, loose: bool
+) -> bool:
     """Make each row an answer: without rows of means, with its id and its owner, passages in it.
 
     Parameters
     ----------
-    before : set of str
+    names_in_file : set of str
         The names of the columns as they are in the file.
     cases, loose
         As in `_read`.
@@ -319,30 +334,34 @@ def _settle_rows(raw: Raw, report: Lossy, before: set[str], *, cases: bool, loos
         is_totals = True
     else:
         is_totals = False
-    fold(raw, before, report, scores=not cases)
+    # Before the owner is looked for: rows of passages repeat a question, and no system tells them apart.
+    fold(raw, names_in_file, report, scores=not cases)
     name_owner(raw, report)
     tell_repeats(raw, report)
-    is_named = "sample_id" in raw.columns
-    if not is_named or all(as_id(cell) is None for cell in raw.columns["sample_id"]):
+    has_ids = "sample_id" in raw.columns and any(
+        as_id(cell) is not None for cell in raw.columns["sample_id"]
+    )
+    if not has_ids:
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": text_series(made_ids(raw)), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
-    bare = _rows_of_no_text(raw)
-    why = "rows with neither question nor answer: a mean or total?"
+    n_bare = _rows_of_no_text(raw)
     # Where no row has one, the table just has no texts.
-    report.add("kept", None, why, bare if bare < len(raw) else 0)
+    if n_bare < len(raw):
+        why = "rows with neither question nor answer: a mean or total?"
+        report.add("kept", None, why, n_bare)
     return is_totals
 
 
 def _rows_of_no_text(raw: Raw) -> int:
     """Count the rows that have no question, answer or passage."""
-    texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    kinds = {name: getattr(raw.columns[name], "dtype", object) for name in texts}
-    given = pd.DataFrame(
-        {name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()}
-    )
-    return int(given.isna().all(axis=1).sum())
+    texts = {}
+    for name in {"question", "answer", "retrieved_contexts"} & raw.columns.keys():
+        cells = raw.columns[name]
+        # Lists of passages stay objects; a series keeps its kind.
+        texts[name] = pd.Series(cells, dtype=getattr(cells, "dtype", object))
+    return int(pd.DataFrame(texts).isna().all(axis=1).sum())
 
 
 def _scales_and_facts(
@@ -355,6 +374,7 @@ def _scales_and_facts(
     """Return the scales that a tool's layout declares; note what the other columns of numbers may be."""
     note_candidates(raw, frame, list(metrics))
     for name in undeclared_columns(frame):
+        # Of 100: a slip of the pen in a name, not another word.
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
@@ -381,7 +401,9 @@ def _laid_out(raw: Raw, report: Lossy) -> str:
 
 def _refuse_title(raw: Raw) -> None:
     """Refuse a table whose columns are named in its second row, below a title or the names of groups."""
-    names = meanings(str(raw.cells(name)[0]) for name in raw.columns if len(raw))
+    first_row = [str(cells[0]) for cells in raw.columns.values() if len(raw)]
+    names = meanings(first_row)
+    # One word that ragnb knows may also be a cell of the first sample.
     if len(names) > 1:
         raise RagnbError(
             f"{place(raw.file)}the names of columns ({listing(names.values())}) are not in the first row; "
@@ -394,33 +416,34 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
 
     On another scale than the metric of METRICS that its name means, a tool's metric keeps its own name.
     """
-    made = []
-    taken = {metric.name for metric in own}
+    metrics = []
+    of_caller = {metric.name for metric in own}
     for name, scale in raw.scales.items():
-        known = METRICS.get(next(iter(meanings([name])), ""))
-        if name in taken:
+        if name in of_caller:
             continue
-        called = name
+        known = known_metric(name)
+        metric_name = name
         if known and (known.low, known.high) == (scale["low"], scale["high"]):
             if known.better == scale["better"]:
                 continue
-            called = known.name  # only its direction differs
+            metric_name = known.name  # only its direction differs
+        low = scale["low"]
+        high = scale["high"]
         with suppress(ValidationError):  # a name that no metric can have
-            made.append(
-                Metric(called, scale["low"], scale["high"], scale["better"], role="quality")
-            )
-    return made
+            metrics.append(Metric(metric_name, low, high, scale["better"], role="quality"))
+    return metrics
 
 
 def _fits(raw: Raw, metric: Metric, report: Lossy) -> bool:
-    """Whether all cells of a metric are numbers in its range."""
+    """Whether all cells of a metric are numbers in its range; where they are not, the report says why."""
     try:
         metric_values(raw, metric, Lossy())
     except RagnbError as error:
-        why = str(error).partition(f"{metric.name!r}: ")[2].partition("; write")[0]
-        report.add(
-            "kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {why}", len(raw)
-        )
+        # Of "file, line 3: column 'x': found 'a', expected a number; write …" only what is wrong.
+        _, _, problem = str(error).partition(f"{metric.name!r}: ")
+        why, _, _ = problem.partition("; write")
+        step = f"no metric in {metric.low:g}..{metric.high:g}: {why}"
+        report.add("kept", metric.name, step, len(raw))
         return False
     return True
 
@@ -429,12 +452,13 @@ def made_ids(raw: Raw) -> Values:
     """Number the samples as they appear; the same question of another system or repeat is the same sample."""
     keys = [name for name in ("system", "repeat") if name in raw.columns]
     if not keys:
-        return [str(i + 1) for i in range(len(raw))]
-    rows = pd.DataFrame(
-        {name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object
-    )
+        return [str(row + 1) for row in range(len(raw))]
+    texts = {name: list(map(str, raw.cells(name))) for name in ("question", *keys)}
+    rows = pd.DataFrame(texts, dtype=object)
+    # A question that one system answers twice is two samples: its nth row there is the nth of every system.
     nth = rows.groupby(["question", *keys], sort=False).cumcount()
-    return [str(i + 1) for i in rows.groupby([rows["question"], nth], sort=False).ngroup()]
+    samples = rows.groupby([rows["question"], nth], sort=False).ngroup()
+    return [str(sample + 1) for sample in samples]
 
 
 def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:
@@ -444,34 +468,41 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
     that says nothing of a passage.
     """
     key = "sample_id" if "sample_id" in raw.columns else "question"
-    beside = {name for name in source_names if plain(name) in _OF_A_PASSAGE}
-    if not beside or not {key, "retrieved_contexts"} <= {*raw.columns}:
+    of_passage = {name for name in source_names if plain(name) in _OF_A_PASSAGE}
+    if not of_passage or not {key, "retrieved_contexts"} <= {*raw.columns}:
         return
-    of_a_run = {key, "system", "repeat", *named_systems(raw.columns)} - beside
-    runs = [name for name in raw.columns if name in of_a_run or is_repeat_name(name)]
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for row, cells in enumerate(zip(*(raw.columns[name] for name in runs), strict=True)):
-        groups.setdefault(tuple(map(str, cells)), []).append(row)
+    groups = _rows_of_samples(raw, key, of_passage)
     if len(groups) == len(raw) or _holds_lists(raw.columns["retrieved_contexts"]):
         return
+    one_per_sample = {"question", "answer", "ground_truth_answer", *METRICS}
     folded: dict[str, list[object]] = {}
     for name, cells in raw.columns.items():
         filled = [
-            [cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""]
-            for rows in groups.values()
+            [cells[row] for row in rows if not absent(cells[row]) and cells[row] != ""]
+            for rows in groups
         ]
-        listed = name == "retrieved_contexts" or name in beside
-        differ = not listed and any(len(set(map(str, values))) > 1 for values in filled)
-        if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
+        if name == "retrieved_contexts" or name in of_passage:
+            folded[name] = [*filled]
+        elif all(len(set(map(str, values))) <= 1 for values in filled):
+            folded[name] = [next(iter(values), None) for values in filled]
+        elif scores or name in one_per_sample:
             return
-        folded[name] = [
-            values if listed or differ else next(iter(values), None) for values in filled
-        ]
-    report.add(
-        "mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw)
-    )
-    raw.keep([rows[0] for rows in groups.values()])
+        else:
+            folded[name] = [*filled]
+    why = "one row a passage, folded to one row a sample"
+    report.add("mapped", "retrieved_contexts", why, len(raw))
+    raw.keep([rows[0] for rows in groups])  # for the lines, as the columns are replaced
     raw.columns = folded
+
+
+def _rows_of_samples(raw: Raw, key: str, of_passage: set[str]) -> list[list[int]]:
+    """Return the rows of each sample: those of one question, one system and one run."""
+    of_run = {key, "system", "repeat", *named_systems(raw.columns)} - of_passage
+    names = [name for name in raw.columns if name in of_run or is_repeat_name(name)]
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for row, cells in enumerate(zip(*(raw.columns[name] for name in names), strict=True)):
+        groups.setdefault(tuple(map(str, cells)), []).append(row)
+    return list(groups.values())
 
 
 def _holds_lists(cells: Values) -> bool:
@@ -518,39 +549,54 @@ def applicable_metrics(
     for item in named or ():
         if isinstance(item, str) and item not in METRICS:
             raise unknown("metric", item, list(METRICS))
-    chosen = [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
-    if named is not None:
+    if named is None:
+        chosen = [
+            metric
+            for metric in METRICS.values()
+            if metric.needs and metric.family not in ("rubric", "wording")
+        ]
+    else:
         chosen = [item if isinstance(item, Metric) else METRICS[item] for item in named]
-    rows = [
-        {"metric": m.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
-        for m in chosen
-        for missing, n in sorted(
-            Counter(missing_fields(frame, m.needs)).items(), key=lambda p: (len(p[0]), p)
-        )
-    ]
+    rows = []
+    for metric in chosen:
+        n_cases_of = Counter(missing_fields(frame, metric.needs))
+        # The fewest missing fields first, so that the cases to which a metric applies lead.
+        for missing in sorted(n_cases_of, key=lambda fields: (len(fields), fields)):
+            row = {
+                "metric": metric.name,
+                "missing_fields": missing,
+                "n_cases": n_cases_of[missing],
+                "applies": not missing,
+            }
+            rows.append(row)
     return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
 
 
 def _case_frame(cases: Any) -> pd.DataFrame:
+    """Return cases, a frame of any engine or EvalCases, as a pandas frame."""
     if isinstance(cases, pd.DataFrame):
         check_columns(cases)
         return cases
+    # A table of PyArrow can have two columns of one name, which `native` refuses.
     if hasattr(cases, "column_names"):
-        found = native(cases)
+        table = native(cases)
     else:
-        found = nw.from_native(cases, pass_through=True)
-    if isinstance(found, nw.DataFrame | nw.LazyFrame):
-        return pd.DataFrame(found.lazy().collect().to_dict(as_series=False))
+        table = nw.from_native(cases, pass_through=True)
+    if isinstance(table, nw.DataFrame | nw.LazyFrame):
+        return pd.DataFrame(table.lazy().collect().to_dict(as_series=False))
     if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping):
         rows = list(cases)
     else:
         rows = [cases]
     if not all(isinstance(row, EvalCase) for row in rows):
-        found, path = (
-            (repr(cases), repr(cases)) if isinstance(cases, str) else (type(cases).__name__, "path")
-        )
+        if isinstance(cases, str):
+            given = repr(cases)
+            path = given
+        else:
+            given = type(cases).__name__
+            path = "path"
         raise RagnbError(
-            f"{found} is neither a frame of cases nor a list of EvalCase; "
+            f"{given} is neither a frame of cases nor a list of EvalCase; "
             f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
         )
     return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))

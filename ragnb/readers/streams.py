@@ -120,32 +120,23 @@ def stream_scores(
     True
     """
     report = Lossy()
-    paths = list[Path]()
+    paths: list[Path] = []
     stream = Stream(None, 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
-    found = nw.from_native(source, pass_through=True)
-    query = isinstance(found, nw.LazyFrame)
+    query = nw.from_native(source, pass_through=True)
+    is_query = isinstance(query, nw.LazyFrame)
     if on_spark(source):
         return stream_spark(source, columns, metrics or ())
-    if query:
-        stream.frame = source if found.implementation.is_polars() else source.pl(lazy=True)
+    if is_query:
+        # Of the lazy frames that narwhals knows, a relation of DuckDB is turned into Polars' own.
+        stream.frame = source if query.implementation.is_polars() else source.pl(lazy=True)
     elif isinstance(source, str | os.PathLike):
-        documents = find_documents(source, encoding)
-        format = format_of(documents, None).name
-        paths = [one.path for one in documents]
-        grown = [8 if path.name.lower().endswith(".gz") else 1 for path in paths]
-        size = sum(path.stat().st_size * times for path, times in zip(paths, grown, strict=True))
-        stream.origin |= {"path": str(source), "format": format}
-        if format == "parquet" and max(grown) == 1:
-            stream.frame = scan_parquet(paths)
-        elif format == "jsonl" and size > BYTES:
-            folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
-            stream.close = weakref.finalize(stream, shutil.rmtree, folder, ignore_errors=True)
-            stream.frame = spill(documents, folder, report)
+        paths = _open_files(stream, source, encoding, report)
     if stream.frame is None:
         return None
     stream.rows = int(item_of(stream.frame, pl.len()))
+    is_spilled = stream.close is not bool
     # In memory more is known of a file; a query was made by somebody who does not want it there.
-    if stream.rows <= ROWS and stream.close is bool and not query:
+    if stream.rows <= ROWS and not is_spilled and not is_query:
         return None
     table = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
     # These tools have a row for each metric, and rows of one answer may lie anywhere in the file.
@@ -155,30 +146,49 @@ def stream_scores(
             "reshaped at once; read parts of it with rn.read_scores and write them as Parquet"
         )
     chosen = metric_list(metrics)
-    name_columns(
-        table,
-        report,
-        picks=columns,
-        metrics=[one for one in chosen or () if isinstance(one, Metric)],
-    )
+    own_metrics = [metric for metric in chosen or () if isinstance(metric, Metric)]
+    name_columns(table, report, picks=columns, metrics=own_metrics)
     _check_kinds(table, declared(chosen, list(table.columns)))
     identify(table, report)
     name_owner(table, report)
+    # Again, as other columns may be the ids and the system by now.
     _check_kinds(table, {})
     tell_repeats(table, report)
-    known = declared(chosen, list(table.columns))
-    known = _settled(table, known, [one for one in chosen or () if isinstance(one, Metric)])
+    known = _settled(table, declared(chosen, list(table.columns)), own_metrics)
     stream.facts = table.facts
     stream.metrics = [{"metric": name, **row} for name, row in table.scales.items()]
     if "sample_id" not in table.columns:
-        made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
-        table.columns = {"sample_id": made, **table.columns}
+        position = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
+        table.columns = {"sample_id": position, **table.columns}
         report.add("made", "sample_id", "position of the row", table.rows)
     stream.frame = typed(table.named(), known, table.file, report)
+    # The reader of JSON lines has counted them, with those that hold no record.
     report.expect(0 if report.lines else stream.rows)
     stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
     stream.origin["sha256"] = digest(paths) if paths else None
     return stream
+
+
+def _open_files(stream: Stream, source: Any, encoding: str | None, report: Lossy) -> list[Path]:
+    """Return the paths of the files of a source; Parquet and large JSON lines become the stream's query."""
+    documents = find_documents(source, encoding)
+    format = format_of(documents, None).name
+    paths = [document.path for document in documents]
+    is_packed = [path.name.lower().endswith(".gz") for path in paths]
+    stream.origin |= {"path": str(source), "format": format}
+    if format == "parquet" and not any(is_packed):
+        stream.frame = scan_parquet(paths)
+    elif format == "jsonl":
+        # Bytes when unpacked: texts in JSON take about an eighth of that in gzip.
+        sizes = [
+            path.stat().st_size * (8 if packed else 1)
+            for path, packed in zip(paths, is_packed, strict=True)
+        ]
+        if sum(sizes) > BYTES:
+            folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
+            stream.close = weakref.finalize(stream, shutil.rmtree, folder, ignore_errors=True)
+            stream.frame = spill(documents, folder, report)
+    return paths
 
 
 def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -> dict[str, Metric]:
@@ -196,21 +206,16 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     # Values outside a metric's range are refused in use, with their row.
     note_metrics(table, declared, made, named)
     kinds = table.named().collect_schema()
-    others = [
-        name
-        for name in table.columns
-        if name not in {*declared, *made} and may_be_metric(name) and kinds[name].is_numeric()
-    ]
+    settled = {*declared, *made}
+    candidates = [name for name in table.columns if name not in settled and may_be_metric(name)]
+    numeric = [name for name in candidates if kinds[name].is_numeric()]
     known_facts = facts_told(table.facts)
-    for name, (low, high, _) in spans_of(table, others).items():
+    for name, (low, high, _) in spans_of(table, numeric).items():
         note_candidate(table, name, low, high, known_facts)
-    of_words = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
-    words = [
-        name
-        for name in table.columns
-        if name not in {*declared, *made} and may_be_metric(name) and kinds[name] in of_words
-    ]
-    for name in words:
+    kinds_of_words = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+    for name in candidates:
+        if kinds[name] not in kinds_of_words:
+            continue
         grades = grades_of_words(_words_of(table.named(), name))
         if grades is not None and not is_reference(name):
             note_grades(table, name, grades, known_facts)
@@ -220,13 +225,15 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
 def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
     """Return the distinct texts of a column and how often each stands; none where one is long or they are many."""
     cells = frame.select(pl.col(name).cast(pl.String).alias("word")).drop_nulls()
+    # A look at the first rows spares the groups of a column of texts, of which there are as many as rows.
     is_long = pl.col("word").str.len_chars().max() > LONGEST_WORD
     if item_of(cells.head(_FIRST_ROWS), is_long):
         return {}
+    # One more than grades may have is enough to tell that they are too many.
     counts = cells.group_by("word").agg(pl.len().alias("n")).head(MOST_GRADES + 1)
-    words = dict(counts.collect(engine="streaming").rows())
-    blank = [word for word in words if word.strip().casefold() in NO_NUMBER]
-    return {word: n for word, n in words.items() if word not in blank and len(word) <= LONGEST_WORD}
+    n_of = dict(counts.collect(engine="streaming").rows())
+    blank = [word for word in n_of if word.strip().casefold() in NO_NUMBER]
+    return {word: n for word, n in n_of.items() if word not in blank and len(word) <= LONGEST_WORD}
 
 
 _FIRST_ROWS = 1000  # whose length tells texts from words
@@ -243,25 +250,27 @@ def spans_of(table: Query, names: Iterable[str]) -> dict[str, tuple[float, float
     """
     kinds = table.named().collect_schema()
     flat = [name for name in names if not (kinds[name].is_nested() or kinds[name].is_temporal())]
-    wanted: list[pl.Expr] = []
+    if not flat:
+        return {}
+    summaries: list[pl.Expr] = []  # three of each column
     for name in flat:
         number = table.columns[name]
         if not kinds[name].is_numeric():
             number = number.cast(pl.String, strict=False)
         number = number.cast(pl.Float64, strict=False)
         number = pl.when(number.is_finite()).then(number)
-        wanted += [
+        summaries += [
             number.min().alias(f"{name} low"),
             number.max().alias(f"{name} high"),
             (number == number.floor()).all().alias(f"{name} whole"),
         ]
-    if not wanted:
-        return {}
-    row = table.frame.select(wanted).collect(engine="streaming").row(0)
-    ends = {name: row[3 * nth : 3 * nth + 3] for nth, name in enumerate(flat)}
-    return {
-        name: (low, high, whole) for name, (low, high, whole) in ends.items() if low is not None
-    }
+    # One query for all columns, as each reads the files anew.
+    row = table.frame.select(summaries).collect(engine="streaming").row(0)
+    spans = {}
+    for name, low, high, whole in zip(flat, row[0::3], row[1::3], row[2::3], strict=True):
+        if low is not None:  # a column without a number
+            spans[name] = (low, high, whole)
+    return spans
 
 
 def _check_kinds(table: Query, metrics: Collection[str]) -> None:
@@ -299,19 +308,18 @@ def stream_spark(
     picks: Mapping[str, str] = columns or {}
     if isinstance(columns, SharedPicks):
         picks = columns.of(frame.columns)
-    declared_metrics = [one for one in metrics if isinstance(one, Metric)]
+    declared_metrics = [metric for metric in metrics if isinstance(metric, Metric)]
     named = canonical(frame, "system", metrics=declared_metrics, picks=picks, **how)
-    report = Lossy()
     ids = [nw.col(name) for name, kind in named.dtypes if name in IDS and kind == "string"]
-    named = (
-        nw.from_native(named).with_columns(nw.when(one != "").then(one) for one in ids).to_native()
-    )
-    rows = named.count()
+    without_blank_ids = [nw.when(id != "").then(id) for id in ids]
+    named = nw.from_native(named).with_columns(without_blank_ids).to_native()
+    n_rows = named.count()
+    report = Lossy()
     for name, new in zip(frame.columns, named.columns, strict=True):
-        report.add("mapped", name, new, rows * (name != new))
-    return Stream(
-        named, rows, {"path": None, "sha256": None, "format": "frame", "rows": rows}, report.rows
-    )
+        if name != new:
+            report.add("mapped", name, new, n_rows)
+    origin = {"path": None, "sha256": None, "format": "frame", "rows": n_rows}
+    return Stream(named, n_rows, origin, report.rows)
 
 
 def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
@@ -353,11 +361,11 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
             spread_results(raw, Lossy())
             names |= dict.fromkeys(raw.columns)
             parts.append(folder / f"{len(parts):06}.parquet")
-            cells = (
+            series = [
                 polars_series(name, list(map(_flat, cells))) for name, cells in raw.columns.items()
-            )
+            ]
             # lz4: it is written once and read a few times, and size does not matter.
-            pl.DataFrame(list(cells)).write_parquet(parts[-1], compression="lz4")
+            pl.DataFrame(series).write_parquet(parts[-1], compression="lz4")
         report.of_file(document.path.name, lossy_of_batch)
         columns.append([*names])
         agree(str(documents[0].path), columns[0], str(document.path), columns[-1], "jsonl")
@@ -372,8 +380,8 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
 
 def _flat(cell: Any) -> Any:
     """Return a nested cell as text, but for a list of texts."""
-    texts = isinstance(cell, list) and {*map(type, cell)} <= {str}
-    if isinstance(cell, dict | list) and not texts:
+    is_list_of_texts = isinstance(cell, list) and {*map(type, cell)} <= {str}
+    if isinstance(cell, dict | list) and not is_list_of_texts:
         return as_text(cell)
     return cell
 
@@ -388,25 +396,28 @@ def _spread(frame: Any) -> Any:
     if not isinstance(results, pl.Struct):
         return frame
     ends = {"score": "", "status": "__status", "reason": "__reason"}
-    parts = [(m.name, part.name) for m in results.fields for part in getattr(m.dtype, "fields", [])]
     cells = pl.col("results").struct
-    return frame.with_columns(
-        cells.field(metric).struct.field(part).alias(metric + ends[part])
-        for metric, part in parts
-        if part in ends
-    ).drop("results")
+    columns: list[pl.Expr] = []
+    for metric in results.fields:
+        for part in getattr(metric.dtype, "fields", []):
+            if part.name in ends:
+                cell = cells.field(metric.name).struct.field(part.name)
+                columns.append(cell.alias(metric.name + ends[part.name]))
+    return frame.with_columns(columns).drop("results")
 
 
 def _unnested(frame: Any, outer: str, kind: pl.Struct, taken: Collection[str]) -> Any:
     """Turn a struct of plain numbers, and texts beside them, into columns; any other stays."""
-    inner = {field.name: field.dtype for field in kind.fields}
-    numbers = [name for name, one in inner.items() if getattr(one, "is_numeric", bool)()]
-    plain_kinds = all(not getattr(one, "is_nested", bool)() for one in inner.values())
-    if not numbers or not plain_kinds:
+    has_number = any(field.dtype.is_numeric() for field in kind.fields)
+    is_flat = not any(field.dtype.is_nested() for field in kind.fields)
+    if not has_number or not is_flat:
         return frame
     cells = pl.col(outer).struct
-    made = (cells.field(name).alias(f"{outer}.{name}" if name in taken else name) for name in inner)
-    return frame.with_columns(made).drop(outer)
+    columns: list[pl.Expr] = []
+    for field in kind.fields:
+        name = f"{outer}.{field.name}" if field.name in taken else field.name
+        columns.append(cells.field(field.name).alias(name))
+    return frame.with_columns(columns).drop(outer)
 
 
 def typed(
