@@ -120,22 +120,7 @@ def settle_metrics(
         fact["metric"] = names.get(str(fact["metric"]), fact["metric"])
     made = {metric.name: metric for metric in tools}
     undecided = {name: metric for name, metric in known.items() if name not in made}
-    # Before -1 and scales are looked at, the cells have to be numbers.
-    for name in [*undecided, *made]:
-        grades = grades_of(raw.columns[name])
-        if grades is None or not grades.need_reading(typed=raw.typed):
-            mark_failed_words(raw, name, report)
-        else:
-            read_grades(raw, name, grades, report)
-            # "4/5" says its scale itself; a declaration by the caller counts more.
-            if grades.ends not in (None, (0, 1)) and name not in declared:
-                raw.spans[name] = grades.ends
-    for metric in [*undecided.values(), *made.values()]:
-        mark_minus_one(raw, metric, report)
-    candidates = _text_candidates(raw, {*undecided, *made})
-    for name in candidates:
-        mark_failed_words(raw, name, report, declared=False)
-    mark_broken_rows(raw, dict.fromkeys([*undecided, *made]), names, report)
+    _make_numbers(raw, undecided | made, declared, names, report)
 
     settle_scales(raw, undecided, made, declared, spans_of)
     for name in open_facts(raw.facts):
@@ -148,15 +133,20 @@ def settle_metrics(
         raw.fact(name, "scale", (0, 1), "all its cells are verdicts")
         raw.fact(name, "direction", direction.better, direction.evidence)
     # A file of verdicts alone is about them; beside scores they are most often made of these.
-    alone = not undecided and not made and not declared and not _has_scores(raw, verdicts)
+    has_metrics = bool(undecided or made or declared)
+    are_alone = not has_metrics and not _has_scores(raw, verdicts)
     for name, direction in verdicts.items():
-        if not loose and not alone:
-            continue
-        read_verdicts(raw, name, report)
-        if alone:
+        if loose or are_alone:
+            read_verdicts(raw, name, report)
+        if are_alone:
             made[name] = Metric(name, 0, 1, _end(direction), kind="binary")
-            row: dict[str, Any] = {"low": 0, "high": 1, "better": direction.better}
-            raw.scales[name] = row | {"threshold": None, "kind": "binary"}
+            raw.scales[name] = {
+                "low": 0,
+                "high": 1,
+                "better": direction.better,
+                "threshold": None,
+                "kind": "binary",
+            }
 
     _note_graded(raw, {*undecided, *made, *verdicts}, report, loose=loose)
     for name, (low, high) in raw.spans.items():
@@ -164,6 +154,31 @@ def settle_metrics(
         raw.fact(name, "scale", range_of(low, high), evidence, open=True)
     note_metrics(raw, undecided, made, declared)
     return Settled(undecided, list(made.values()))
+
+
+def _make_numbers(
+    raw: Raw,
+    metrics: Mapping[str, Metric],
+    declared: Collection[str],
+    names: Mapping[str, str],
+    report: Lossy,
+) -> None:
+    """Make the cells of metrics numbers, and failures where words, a -1 or an error of the row say so."""
+    # Before -1 and scales are looked at, the cells have to be numbers.
+    for name in metrics:
+        grades = grades_of(raw.columns[name])
+        if grades is None or not grades.need_reading(typed=raw.typed):
+            mark_failed_words(raw, name, report)
+            continue
+        read_grades(raw, name, grades, report)
+        # "4/5" says its scale itself; a declaration by the caller counts more.
+        if grades.ends not in (None, (0, 1)) and name not in declared:
+            raw.spans[name] = grades.ends
+    for metric in metrics.values():
+        mark_minus_one(raw, metric, report)
+    for name in _text_candidates(raw, metrics):
+        mark_failed_words(raw, name, report, declared=False)
+    mark_broken_rows(raw, dict.fromkeys(metrics), names, report)
 
 
 def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool) -> None:
@@ -178,32 +193,23 @@ def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool
 
 def _has_scores(raw: Raw, verdicts: Collection[str]) -> bool:
     """Whether a column of numbers may be a score too, so that verdicts alone are not what the file is about."""
-    others = (
-        name
-        for name in raw.columns
-        if name not in verdicts
-        and name not in _NO_CANDIDATES
-        and "__" not in name
-        and not is_measure(name)
-    )
+    others = [name for name in raw.columns if name not in verdicts and may_be_metric(name)]
     return bool(spans_of(raw, others))
 
 
 def _end(direction: Direction) -> Any:
+    """Return the better end; `Any`, as a metric takes two words only, and the direction may be open."""
     return direction.better
 
 
 def _text_candidates(raw: Raw, taken: Collection[str]) -> list[str]:
     """Return the columns of texts that may hold numbers and words for failures."""
-    return [
-        name
-        for name, cells in raw.columns.items()
-        if name not in taken
-        and name not in _NO_CANDIDATES
-        and "__" not in name
-        and (not isinstance(cells, pd.Series) or is_text(cells))
-        and not is_measure(name)
-    ]
+    candidates = []
+    for name, cells in raw.columns.items():
+        has_texts = not isinstance(cells, pd.Series) or is_text(cells)
+        if has_texts and name not in taken and may_be_metric(name):
+            candidates.append(name)
+    return candidates
 
 
 def settle_scales(
@@ -217,26 +223,24 @@ def settle_scales(
 
     `measured` returns the least and greatest number of columns of `raw`, and whether all are whole.
     """
-    asked = [
+    # Costs and times have no scale to be wrong about.
+    to_settle = [
         name
         for name, metric in found.items()
-        if name not in declared and METRICS.get(name) == metric
+        if name not in declared and METRICS.get(name) == metric and metric.role == "quality"
     ]
-    # Costs and times have no scale to be wrong about.
-    asked = [name for name in asked if METRICS[name].role == "quality"]
-    if not asked:
+    if not to_settle:
         return
     settled = {*declared, *made}
-    rivals = [
+    # One judge scores all its dimensions on one scale: what stands beside a column tells of it.
+    judged = [
         name
         for name in raw.columns
-        if name not in settled and "__" not in name and name not in _NO_CANDIDATES
+        if name not in settled and may_be_metric(name) and is_judged(name)
     ]
-    # One judge scores all its dimensions on one scale: what stands beside a column tells of it.
-    judged = [name for name in rivals if is_judged(name) and not is_measure(name)]
-    spans = measured(raw, dict.fromkeys([*asked, *judged]))
+    spans = measured(raw, dict.fromkeys([*to_settle, *judged]))
     rubric = has_rubric(raw.columns)
-    for name in asked:
+    for name in to_settle:
         scale = judged_scale(name, spans, rubric=rubric)
         metric = METRICS[name]
         if scale.ends is None:
@@ -264,11 +268,13 @@ def _propose(
     if is_told or (metric.low <= low and high <= metric.high):
         return
     # Only whole numbers from 0 to 100: a count of tokens is no score of the same judge.
-    beside = [span for span in spans.values() if span[2] and span[0] >= 0 and span[1] <= 100]
-    raw.spans[name] = (
-        min(low, *(span[0] for span in beside)) if beside else low,
-        max(high, *(span[1] for span in beside)) if beside else high,
-    )
+    lows = [low]
+    highs = [high]
+    for other_low, other_high, is_whole in spans.values():
+        if is_whole and other_low >= 0 and other_high <= 100:
+            lows.append(other_low)
+            highs.append(other_high)
+    raw.spans[name] = (min(lows), max(highs))
 
 
 def note_metrics(
@@ -288,6 +294,7 @@ def note_metrics(
             evidence = _CANONICAL
         if (name, "scale") not in known_facts:
             raw.fact(name, "scale", (metric.low, metric.high), evidence)
+        # Of a metric with verdicts beside it, `settle_directions` has recorded what these say.
         if (name, "direction") not in known_facts:
             raw.fact(name, "direction", metric.better, evidence)
 
@@ -314,10 +321,10 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
         if not fact["open"] or fact["metric"] is None or fact["metric"] in with_grades
     ]
     known_facts = facts_told(raw.facts)
-    barred = set(taken)
     for name, cells in numbers.items():
-        if name in barred or not may_be_metric(name):
+        if name in taken or not may_be_metric(name):
             continue
+        # A flag that is false just where no answer came says that the call failed, and is no score.
         if tells_if_answered(list(cells), name, raw.cells("answer")):
             continue
         given = pd.to_numeric(cells).dropna()
@@ -354,8 +361,9 @@ def note_candidate(
         return  # a metric of METRICS that nobody chose this time
     if (name, "scale") not in told:
         ends = range_of(low, high)
-        by_values = ends == (0, 1) and not (low == high == 1)
-        raw.fact(name, "scale", ends, f"values from {low:g} to {high:g}", open=not by_values)
+        # Values that are all 1 may be the least of a scale from 1 to 5 as well.
+        is_share = ends == (0, 1) and not (low == high == 1)
+        raw.fact(name, "scale", ends, f"values from {low:g} to {high:g}", open=not is_share)
     if (name, "direction") not in told:
         direction = raw.verdicts.get(name) or direction_of_name(name) or SILENT
         raw.fact(name, "direction", direction.better, direction.evidence, open=direction.open)

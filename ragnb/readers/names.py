@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.raw import Lossy, Raw
@@ -77,7 +78,9 @@ def words_in(name: str) -> set[str]:
     >>> words_in("runDuration") == {"run", "duration"}, words_in("回答_长度") == {"回答", "长度"}
     (True, True)
     """
-    return {*re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())}
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    # Runs of Latin letters, and of Chinese characters, which have no space between words.
+    return {*re.findall(r"[a-z]+|[㐀-鿿]+", parted.casefold())}
 
 
 def is_reference_name(name: str) -> bool:
@@ -89,8 +92,9 @@ def is_reference_name(name: str) -> bool:
     (True, True, False)
     """
     known = WORDS["reference"]
-    signs = any(sign in name.casefold() for sign in known["signs"])
-    return signs or bool({*plain(name).split("_"), *words_in(name)} & {*known["words"]})
+    if any(sign in name.casefold() for sign in known["signs"]):
+        return True
+    return bool({*plain(name).split("_"), *words_in(name)} & {*known["words"]})
 
 
 def rename_map(
@@ -139,40 +143,58 @@ def rename_map(
             raise unknown(
                 "columns", name, columns, "columns= maps a column of the file to the name it means."
             )
-    look, near_metric = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
-    targets = ((name, picks.get(name) or look(name)) for name in columns)
-    renamed = {name: target for name, target in targets if target is not None}
+    lookup = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
+    renamed: dict[str, str] = {}
     for name in columns:
-        bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
-        if bare and name not in renamed and bare in _WITH_SCORE - set(renamed.values()):
-            renamed[name] = bare
+        meaning = picks.get(name) or lookup.look(name)
+        if meaning is not None:
+            renamed[name] = meaning
+    # After all others, as faithfulness_score is that metric only where no column is called faithfulness.
+    for name in columns:
+        metric = lookup.near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
+        if metric and name not in renamed and metric in _WITH_SCORE - set(renamed.values()):
+            renamed[name] = metric
     if aliases is CASE_ALIASES:
         renamed |= _also(columns, renamed)
-    chosen = set(picks.values())
-    for target in dict.fromkeys(renamed.values()):
-        pool = picks if target in chosen else renamed
-        names = [name for name in columns if pool.get(name) == target]
-        if len(names) > 1 and clash and target not in chosen:
-            at = clash(*names)
-        else:
-            at = ""
-        if len(names) > 1 and at is not None:
-            if at:
-                both = "records fill both with different values; "
-            else:
-                both = ""
-            best = target if target in names else names[0]
-            raise RagnbError(
-                f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
-                f"{both}pick one, such as columns={{{best!r}: {target!r}}}"
-            )
-    # Only a question: the answer beside the column that was picked may be the reference, or another system's.
-    meant = {
-        n: t
-        for n, t in renamed.items()
-        if t not in chosen or n in picks or (clash and t == "question")
-    }
+    _refuse_two_of_one_meaning(columns, renamed, picks, file, clash)
+    picked_targets = set(picks.values())
+    meant = {}
+    for name, target in renamed.items():
+        # Only a question: the answer beside the column that was picked may be the reference, or another system's.
+        fills_gaps = bool(clash) and target == "question"
+        if target not in picked_targets or name in picks or fills_gaps:
+            meant[name] = target
+    # Of several columns of one name, the first fills the cell; see `rename_columns`.
     return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
+
+
+def _refuse_two_of_one_meaning(
+    columns: Sequence[str],
+    renamed: Mapping[str, str],
+    picks: Mapping[str, str],
+    file: str | None,
+    clash: Callable[..., str | None] | None,
+) -> None:
+    """Refuse two columns that mean one name and do clash, if the caller picked neither; or picked both."""
+    picked_targets = set(picks.values())
+    for target in dict.fromkeys(renamed.values()):
+        is_picked = target in picked_targets
+        meaning_of = picks if is_picked else renamed
+        names = [name for name in columns if meaning_of.get(name) == target]
+        if len(names) < 2:
+            continue
+        at: str | None = ""
+        both = ""
+        if clash and not is_picked:
+            at = clash(*names)
+            if at is None:
+                continue
+            both = "records fill both with different values; " if at else ""
+        best = target if target in names else names[0]
+        raise RagnbError(
+            f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
+            f"{both}pick one, such as columns={{{best!r}: {target!r}}}"
+        )
 
 
 def meanings(names: Iterable[str]) -> dict[str, str]:
@@ -184,29 +206,24 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     {'question': 'user_input'}
     """
     given = list(names)
-    look = _usual_lookup()
-    meant_by = {name: meant for name in given if (meant := look(name))}
-    meant_by |= _also(given, meant_by)
-    return {meant: name for name, meant in meant_by.items()}
+    look = _usual_lookup().look
+    meaning_of = {name: meaning for name in given if (meaning := look(name))}
+    meaning_of |= _also(given, meaning_of)
+    return {meaning: name for name, meaning in meaning_of.items()}
 
 
-@cache
-def _usual_lookup() -> Callable[[str], str | None]:
-    return _lookup((), CASE_ALIASES)[0]
-
-
-def _also(columns: Sequence[str], found: Mapping[str, str]) -> dict[str, str]:
+def _also(columns: Sequence[str], meaning_of: Mapping[str, str]) -> dict[str, str]:
     """Return for each meaning that no column has yet the surest column that may also mean it."""
-    bare: dict[str, str] = {}
+    by_plain_name: dict[str, str] = {}
     for name in columns:
-        if name not in found:
-            bare.setdefault(plain(name), name)
-    meant = {}
-    for target, others in _ALSO.items():
-        there = [bare[other] for other in others if other in bare]
-        if there and target not in found.values():
-            meant[there[0]] = target
-    return meant
+        if name not in meaning_of:
+            by_plain_name.setdefault(plain(name), name)
+    also = {}
+    for target, aliases in _ALSO.items():
+        candidates = [by_plain_name[alias] for alias in aliases if alias in by_plain_name]
+        if candidates and target not in meaning_of.values():
+            also[candidates[0]] = target
+    return also
 
 
 def second_names(columns: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
@@ -227,31 +244,54 @@ def second_names(columns: Iterable[str], names: Mapping[str, str]) -> dict[str, 
     }
 
 
+class _Lookup(NamedTuple):
+    """What finds the canonical name of a column.
+
+    Attributes
+    ----------
+    look : function of name to canonical name
+        None where a name means nothing.
+    near_metric : dict of name to metric
+        The metrics by their names as `loose` folds them.
+    """
+
+    look: Callable[[str], str | None]
+    near_metric: dict[str, str]
+
+
 def _lookup(
     metrics: Iterable[Metric], aliases: Mapping[str, tuple[str, ...]], old_ragas: bool = False
-) -> tuple[Callable[[str], str | None], dict[str, str]]:
-    """Return what finds the canonical name of a column, and the metrics by their names as `loose` folds them.
+) -> _Lookup:
+    """Return the canonical names of columns.
 
     A misspelling tells ragas before August 2023, whose factuality is faithfulness.
     """
-    exact = {
-        name: canonical for canonical, others in aliases.items() for name in (canonical, *others)
-    }
-    near_case = {spaced(name): canonical for name, canonical in exact.items() if name != "Index"}
-    exact |= {
-        name: metric.name for metric in METRICS.values() for name in (metric.name, *metric.aliases)
-    }
-    near_metric = {
-        loose(name): canonical for name, canonical in exact.items() if canonical in METRICS
-    }
-    exact |= {name: metric.name for metric in metrics for name in (metric.name, *metric.aliases)}
+    exact = {name: target for target, others in aliases.items() for name in (target, *others)}
+    # Of "Index" only this spelling is an id: a column "index" is most often that of a frame of pandas.
+    near_case = {spaced(name): target for name, target in exact.items() if name != "Index"}
+    exact |= _names_of(METRICS.values())
+    near_metric = {loose(name): target for name, target in exact.items() if target in METRICS}
+    # The caller's metrics count under exactly their names, so only now.
+    exact |= _names_of(metrics)
     if old_ragas:
-        exact["factuality"] = near_metric["factuality"] = "faithfulness"
+        exact["factuality"] = "faithfulness"
+        near_metric["factuality"] = "faithfulness"
 
     def look(name: str) -> str | None:
         return exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
 
-    return look, near_metric
+    return _Lookup(look, near_metric)
+
+
+@cache
+def _usual_lookup() -> _Lookup:
+    """Return the lookup without metrics of the caller, which is asked about every key of every record."""
+    return _lookup((), CASE_ALIASES)
+
+
+def _names_of(metrics: Iterable[Metric]) -> dict[str, str]:
+    """Return the names of metrics, the aliases too, with the name that each means."""
+    return {name: metric.name for metric in metrics for name in (metric.name, *metric.aliases)}
 
 
 def name_columns(
@@ -285,8 +325,10 @@ def rename_columns(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
     """
     sources: dict[str, list[str]] = {}
     for name in table.columns:
-        base, bar, tail = name.partition("__")
-        target = names.get(name) or (f"{names[base]}__{tail}" if bar and base in names else name)
+        base, mark, tail = name.partition("__")
+        target = names.get(name, name)
+        if mark and base in names and name not in names:
+            target = f"{names[base]}__{tail}"
         if name not in names and target in names.values():
             report.add("left_out", name, f"another column was picked for {target}", len(table))
             continue
@@ -294,13 +336,14 @@ def rename_columns(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
             report.add("mapped", name, target, len(table))
         sources.setdefault(target, []).append(name)
     rank = {name: nth for nth, name in enumerate(names)}
-    merged = {}
+    columns = {}
     for target, given in sources.items():
         given.sort(key=lambda name: rank.get(name, len(rank)))
-        merged[target] = (
-            table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
-        )
-    table.columns = merged
+        if len(given) == 1:
+            columns[target] = table.columns[given[0]]
+        else:
+            columns[target] = table.merged(target, given, report)
+    table.columns = columns
 
 
 def is_measure(name: str) -> bool:
@@ -312,7 +355,6 @@ def is_measure(name: str) -> bool:
     (True, True, True, False)
     """
     known = WORDS["measures"]
-    signs = (sign in name for sign in known["signs"])
-    return (
-        bool(words_in(name) & {*known["words"]}) or name.casefold() in known["names"] or any(signs)
-    )
+    if words_in(name) & {*known["words"]} or name.casefold() in known["names"]:
+        return True
+    return any(sign in name for sign in known["signs"])

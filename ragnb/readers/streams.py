@@ -10,10 +10,11 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import pandas as pd
@@ -440,52 +441,59 @@ def typed(
     >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
-    made = list[pl.Expr]()
-    moved = dict[tuple[str, float], pl.Expr]()
+    columns: list[pl.Expr] = []
+    near_an_end: dict[tuple[str, float], pl.Expr] = {}  # by metric and end
     kinds = frame.collect_schema()
-    broken = _broken_rows(kinds)
-    numeric = [name for name in metrics if name in kinds and kinds[name].is_numeric()]
-    numbers = [pl.col(name).cast(pl.Float64).fill_nan(None) for name in numeric]
-    # An error that left another score of the row blank is that one's.
-    if numbers:
-        explains = pl.any_horizontal(*(one.is_null() for one in numbers))
-    else:
-        explains = pl.lit(False)
+    row_error = _broken_rows(kinds)
+    has_gap = _has_blank_score(metrics, kinds)
     for name, kind in kinds.items():
-        value = pl.col(name)
-        reason: pl.Expr | None = broken
-        if name in metrics and kind in (pl.String, pl.Categorical, pl.Enum):
-            value, word_failed = _words_read(frame, name, file, report)
-            if word_failed is not None:
-                said = pl.when(word_failed).then(pl.col(name).cast(pl.String))
-                reason = said if reason is None else pl.coalesce(said, reason)
         if name in metrics and not kind.is_nested() and not kind.is_temporal():
-            value = value.cast(pl.Float64).fill_nan(None)
-            if broken is not None:
-                technical = broken.str.to_lowercase().str.contains(TECHNICAL.pattern)
-                value = pl.when(~technical.fill_null(False) | explains).then(value)
+            scores = _Scores(pl.col(name), None)
+            if kind in (pl.String, pl.Categorical, pl.Enum):
+                scores = _words_read(frame, name, file, report)
+            value = scores.value.cast(pl.Float64).fill_nan(None)
+            reason = row_error
+            if scores.is_failure is not None:
+                word = pl.when(scores.is_failure).then(pl.col(name).cast(pl.String))
+                reason = word if row_error is None else pl.coalesce(word, row_error)
+            if row_error is not None:
+                # Beside an error of the call itself a number is no score, unless the error explains a gap.
+                technical = row_error.str.to_lowercase().str.contains(TECHNICAL.pattern)
+                value = pl.when(~technical.fill_null(False) | has_gap).then(value)
             if reason is not None:
-                made += _failures(name, kinds, value.is_null(), reason)
+                columns += _failures(name, kinds, value.is_null(), reason)
             for end, near in near_ends(value, metrics[name]):
-                moved[name, end] = near
+                near_an_end[name, end] = near
                 value = pl.when(near).then(end).otherwise(value)
-            made.append(value.alias(name))
+            columns.append(value.alias(name))
         elif name in IDS or name in TEXTS:
-            made.append(text_cells(name, kind).alias(name))
-    counts = [near.sum().alias(str(i)) for i, near in enumerate(moved.values())]
-    if counts:
+            columns.append(text_cells(name, kind).alias(name))
+    if near_an_end:
+        counts = [near.sum().alias(str(nth)) for nth, near in enumerate(near_an_end.values())]
         counted = frame.select(counts).collect(engine="streaming").row(0)
-    else:
-        counted = ()
-    for (name, end), n in zip(moved, counted, strict=True):
-        report.add("clipped", name, f"within {CLIP:g} of {end:g}", n)
-    return frame.with_columns(made)
+        for (name, end), n in zip(near_an_end, counted, strict=True):
+            report.add("clipped", name, f"within {CLIP:g} of {end:g}", n)
+    return frame.with_columns(columns)
 
 
-def _words_read(
-    frame: pl.LazyFrame, name: str, file: str, report: Lossy
-) -> tuple[pl.Expr, pl.Expr | None]:
-    """Return a metric of texts as numbers, and which cells hold a word for a failure; None where none does.
+def _has_blank_score(metrics: Iterable[str], kinds: Mapping[str, Any]) -> pl.Expr:
+    """Return whether a row lacks the number of a metric: an error in the row is that one's."""
+    numeric = [name for name in metrics if name in kinds and kinds[name].is_numeric()]
+    if not numeric:
+        return pl.lit(False)
+    numbers = [pl.col(name).cast(pl.Float64).fill_nan(None) for name in numeric]
+    return pl.any_horizontal(*(number.is_null() for number in numbers))
+
+
+class _Scores(NamedTuple):
+    """The cells of a metric as numbers, and which of them hold a word for a failure; None where none does."""
+
+    value: pl.Expr
+    is_failure: pl.Expr | None
+
+
+def _words_read(frame: pl.LazyFrame, name: str, file: str, report: Lossy) -> _Scores:
+    """Return a metric of texts as numbers, and which cells hold a word for a failure.
 
     Verdicts are 1 and 0 where no number stands beside them; what may mean two things is refused.
     """
@@ -493,50 +501,54 @@ def _words_read(
     folded = text.str.strip_chars().str.to_lowercase()
     number = folded.cast(pl.Float64, strict=False)
     is_number = number.is_finite().fill_null(False)
-    strange = frame.filter(text.is_not_null() & ~is_number)
-    counted = (
-        strange.group_by(text.alias("word")).agg(pl.len().alias("n"), pl.col("sample_id").first())
-    ).head(MOST_WORDS)
-    words = counted.collect(engine="streaming").rows()
-    numbers = int(item_of(frame, is_number.sum()) or 0)
+    no_numbers = frame.filter(text.is_not_null() & ~is_number)
+    counted = no_numbers.group_by(text.alias("word")).agg(
+        pl.len().alias("n"), pl.col("sample_id").first()
+    )
+    words = counted.head(MOST_WORDS).collect(engine="streaming").rows()
     kinds = {word: kind_of_cell(word) for word, _, _ in words}
-    counts = dict.fromkeys(("blank", "number", "failure", "verdict", "other", "odd"), 0)
-    for word, n, _ in words:
-        counts[kinds[word]] += n
-    others = counts["other"] + counts["odd"]
-    found = Cells(numbers + counts["number"], counts["failure"], counts["verdict"], others)
+    cells = _count_cells(int(item_of(frame, is_number.sum()) or 0), words, kinds)
     values: dict[str, float | None] = {}
     failed: set[str] = set()
-    if are_verdicts(name, found):
-        verdict_of = {word: verdict_value(word) for word, _, _ in words}
+    if are_verdicts(name, cells):
+        verdict_of = {word: verdict_value(word) for word in kinds}
         values = {word: verdict[0] for word, verdict in verdict_of.items() if verdict}
-        failed = {word for word, verdict in verdict_of.items() if not verdict} & _of(
-            kinds, "failure"
-        )
+        failed = _of(kinds, "failure") - values.keys()
     else:
-        failed = failed_among(found, kinds)
+        failed = failed_among(cells, kinds)
         values = {word: _truth(word) for word in _of(kinds, "number")}
-    unread = set(kinds) - failed - _of(kinds, "blank")
+    need_value = set(kinds) - failed - _of(kinds, "blank")
     for word, _, sample in words:
-        if word in unread and values.get(word) is None:
+        if word in need_value and values.get(word) is None:
             raise RagnbError(
                 f"{place(file)}column {name!r}: found {word!r} (sample_id {sample!r}), "
                 "expected a number or an empty cell; write a number in its place, or keep the column as "
                 f"text: columns={{{name!r}: '{name}_text'}}"
             )
-    lost = sum(n for word, n, _ in words if word in failed)
-    report.add("left_out", name, f"words, read as failed scores: {shown_words(failed)}", lost)
+    n_failed = sum(n for word, n, _ in words if word in failed)
+    report.add("left_out", name, f"words, read as failed scores: {shown_words(failed)}", n_failed)
+    value: pl.Expr = pl.when(is_number).then(number)
     if values:
-        given = text.replace_strict(values, default=None, return_dtype=pl.Float64)
-    else:
-        given = None
-    read = pl.when(is_number).then(number)
-    value = read if given is None else read.otherwise(given)
-    return value, text.is_in(list(failed)) if failed else None
+        of_words = text.replace_strict(values, default=None, return_dtype=pl.Float64)
+        value = pl.when(is_number).then(number).otherwise(of_words)
+    is_failure = text.is_in(list(failed)) if failed else None
+    return _Scores(value, is_failure)
+
+
+def _count_cells(
+    n_numbers: int, words: Iterable[tuple[str, int, Any]], kinds: Mapping[str, str]
+) -> Cells:
+    """Count the cells of a metric by what they hold, given the words that are no plain numbers and their kinds."""
+    counts: Counter[str] = Counter()
+    for word, n, _ in words:
+        counts[kinds[word]] += n
+    others = counts["other"] + counts["odd"]
+    return Cells(n_numbers + counts["number"], counts["failure"], counts["verdict"], others)
 
 
 def _of(kinds: Mapping[str, str], kind: str) -> set[str]:
-    return {word for word, found in kinds.items() if found == kind}
+    """Return the words of a kind, such as ``failure``."""
+    return {word for word, kind_of_word in kinds.items() if kind_of_word == kind}
 
 
 def _truth(word: str) -> float | None:
@@ -566,39 +578,37 @@ def _failures(
     name: str, kinds: Mapping[str, Any], blank: pl.Expr, reason: pl.Expr
 ) -> list[pl.Expr]:
     """Return the status and reason of a metric whose blank cells are failures where there is a reason."""
-    status = f"{name}__status"
-    why = f"{name}__reason"
-    if status in kinds:
-        before = pl.col(status).cast(pl.String)
-    else:
-        before = pl.lit(None, dtype=pl.String)
-    if why in kinds:
-        said = pl.col(why).cast(pl.String)
-    else:
-        said = pl.lit(None, dtype=pl.String)
-    failed = blank & reason.is_not_null() & before.is_null()
-    return [
-        pl.when(failed).then(pl.lit("failed")).otherwise(before).alias(status),
-        pl.when(failed & said.is_null()).then(reason).otherwise(said).alias(why),
-    ]
+
+    def text_of(column: str) -> pl.Expr:
+        if column in kinds:
+            return pl.col(column).cast(pl.String)
+        return pl.lit(None, dtype=pl.String)
+
+    status = text_of(f"{name}__status")
+    given_reason = text_of(f"{name}__reason")
+    # What the file says of a score itself counts more.
+    failed = blank & reason.is_not_null() & status.is_null()
+    new_status = pl.when(failed).then(pl.lit("failed")).otherwise(status)
+    new_reason = pl.when(failed & given_reason.is_null()).then(reason).otherwise(given_reason)
+    return [new_status.alias(f"{name}__status"), new_reason.alias(f"{name}__reason")]
 
 
 def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
     """Return a column of identifiers or texts as texts; null where a cell holds none."""
     value = pl.col(name)
-    text = value if kind == pl.String else value.cast(pl.String)
     if kind.is_nested():
-        joined = pl.when(value.list.len() > 0).then(value.list.join("\n"))
         if kind == pl.List(pl.String) and name in TEXTS:
-            return joined
+            return pl.when(value.list.len() > 0).then(value.list.join("\n"))
         return value
+    text = value if kind == pl.String else value.cast(pl.String)
     if name in TEXTS:
+        # What pandas writes for a missing text.
         return pl.when(~text.str.contains(r"^\s*(?:NaN|<NA>)\s*$")).then(text)
     if kind.is_float():
+        # Ids beside a missing one are floats in Parquet: 7.0 is the id 7.
         whole = value.cast(pl.Int64, strict=False).cast(pl.String)
-        return pl.when(value.is_not_nan()).then(
-            pl.when(value == value.round()).then(whole).otherwise(text)
-        )
+        id = pl.when(value == value.round()).then(whole).otherwise(text)
+        return pl.when(value.is_not_nan()).then(id)
     if kind == pl.String:
         return pl.when(text != "").then(text)
     return text
@@ -616,5 +626,6 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     raw = Raw({name: rows[name].to_list() for name in rows.columns}, "stream")
     case_cells(raw, Lossy())
     frame = to_frame(raw, Lossy())
-    numbers = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in IDS]
-    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
+    # In a few rows a column of numbers may have none, and would be one of objects.
+    numeric = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in IDS]
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numeric})
