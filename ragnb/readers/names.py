@@ -267,7 +267,7 @@ def _lookup(
     A misspelling tells ragas before August 2023, whose factuality is faithfulness.
     """
     exact = {name: target for target, others in aliases.items() for name in (target, *others)}
-    # Of "Index" only this spelling is an id: a column "index" is most often that of a frame of pandas.
+    # Of "Index" only this spelling is an id: pandas calls the number of a row "index".
     near_case = {spaced(name): target for name, target in exact.items() if name != "Index"}
     exact |= _names_of(METRICS.values())
     near_metric = {loose(name): target for name, target in exact.items() if target in METRICS}

@@ -56,21 +56,22 @@ def read_nested(raw: Raw, report: Lossy) -> None:
 
 def read_lists(raw: Raw, report: Lossy) -> None:
     """Fill question, answer and passages from the lists below the records; see `read_nested`."""
+    # The likeliest first, as of a record with several lists the first that says something counts.
     lists = [name for kind in NESTED["lists"] for name in raw.columns if loose(name) == kind]
     lists = [name for name in lists if any(_items(cell) for cell in raw.columns[name])]
     if not lists:
         return
-    read_rows = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
-    answers = _answers_below(raw, read_rows)
-    _fill(raw, "question", [one.question for one in read_rows], lists, report)
+    records = [_told([raw.columns[name][row] for name in lists]) for row in range(len(raw))]
+    answers = _answers_below(raw, records)  # before the questions are filled, which it looks at
+    _fill(raw, "question", [record.question for record in records], lists, report)
     _fill(raw, "answer", answers, lists, report)
-    if "question" in raw.columns and any(one.question for one in read_rows):
+    if "question" in raw.columns and any(record.question for record in records):
         raw.columns.setdefault("answer", [None] * len(raw))  # asked, and none answered
     if not any(name in raw.columns for name in _PLACES):
-        _passages(raw, [one.passages for one in read_rows], lists, report)
+        _passages(raw, [record.passages for record in records], lists, report)
 
 
-def _answers_below(raw: Raw, told: Sequence[Told]) -> list[str | None]:
+def _answers_below(raw: Raw, records: Sequence[Told]) -> list[str | None]:
     """Return the answers below the records, but for those of records whose answer would stand at their top.
 
     Where answers stand beside the questions, one that is missing there was not given, whatever a step put out.
@@ -78,14 +79,15 @@ def _answers_below(raw: Raw, told: Sequence[Told]) -> list[str | None]:
     given = raw.cells("answer")
     # Where no record answers at its top, that is not where this tool puts answers.
     if all(_empty(cell) for cell in given):
-        return [one.answer for one in told]
-    asked = raw.cells("question")
+        return [record.answer for record in records]
     return [
-        one.answer if _empty(question) else None for one, question in zip(told, asked, strict=True)
+        record.answer if _empty(question) else None
+        for record, question in zip(records, raw.cells("question"), strict=True)
     ]
 
 
 def _empty(cell: Any) -> bool:
+    """Return whether a cell is missing or an empty text."""
     return absent(cell) or cell == ""
 
 
@@ -109,65 +111,67 @@ def passage_columns(columns: Mapping[Any, Sequence[Any]] | pd.DataFrame) -> Iter
     ['sources']
     """
     for kind in NESTED["trace"]["passages"]:
-        for name in [str(one) for one in columns if loose(str(one)) == kind]:
+        for name in [str(column) for column in columns if loose(str(column)) == kind]:
             cells = list(columns[name])
             lists = [_items(cell) for cell in cells]
-            whole = all(
-                items is not None or absent(cell) or cell == ""
-                for items, cell in zip(lists, cells, strict=True)
+            only_lists = all(
+                items is not None or _empty(cell) for items, cell in zip(lists, cells, strict=True)
             )
-            if any(lists) and whole:
+            if any(lists) and only_lists:
                 yield name
 
 
-def _names_as_ids(found: list[Any]) -> list[Any]:
+def _names_as_ids(lists: list[Any]) -> list[Any]:
     """Take texts for ids where each is a name: one word, or the path of a file."""
-    passages = [one for items in found for one in items or ()]
-    # One passage that is a sentence shows that the others are texts, too, however short.
-    if not all([*one] == ["text"] and _NAME.fullmatch(one["text"].strip()) for one in passages):
-        return found
-    return [items and [{"id": one["text"].strip()} for one in items] for items in found]
-
-
-def _fill(raw: Raw, name: str, found: list[Any], lists: Sequence[str], report: Lossy) -> None:
-    """Fill the gaps of a column with what was found below."""
-    given = list(raw.columns.get(name, [None] * len(raw)))
-    empty = [_empty(cell) for cell in given]
-    used = [gap and cell is not None for gap, cell in zip(empty, found, strict=True)]
-    if not any(used):
-        return
-    raw.columns[name] = [
-        below if use else cell for cell, below, use in zip(given, found, used, strict=True)
+    for passages in lists:
+        for passage in passages or ():
+            # One passage that is a sentence shows that the others are texts, too, however short.
+            if [*passage] != ["text"] or not _NAME.fullmatch(passage["text"].strip()):
+                return lists
+    return [
+        passages and [{"id": passage["text"].strip()} for passage in passages] for passages in lists
     ]
-    report.add("made", name, f"from {', '.join(lists)}", sum(used))
 
 
-def _passages(raw: Raw, found: list[Any], lists: Sequence[str], report: Lossy) -> None:
+def _fill(raw: Raw, name: str, below: list[Any], lists: Sequence[str], report: Lossy) -> None:
+    """Fill the gaps of a column with what was found below."""
+    cells = list(raw.columns.get(name, [None] * len(raw)))
+    n_filled = 0
+    for row, value in enumerate(below):
+        if value is not None and _empty(cells[row]):
+            cells[row] = value
+            n_filled += 1
+    if n_filled:
+        raw.columns[name] = cells
+        report.add("made", name, f"from {', '.join(lists)}", n_filled)
+
+
+def _passages(raw: Raw, below: list[Any], lists: Sequence[str], report: Lossy) -> None:
     """Add the column of passages: chunks where they have ids, else texts."""
-    if not any(found):
+    if not any(below):
         return
-    ids = any("id" in passage for passages in found for passage in passages or ())
-    name = "chunks" if ids else "retrieved_contexts"
-    raw.columns[name] = found
-    report.add("made", name, f"passages of {', '.join(lists)}", sum(map(bool, found)))
+    has_ids = any("id" in passage for passages in below for passage in passages or ())
+    name = "chunks" if has_ids else "retrieved_contexts"
+    raw.columns[name] = below
+    report.add("made", name, f"passages of {', '.join(lists)}", sum(map(bool, below)))
 
 
 def _told(cells: Sequence[Any]) -> Told:
-    question = answer = passages = None
+    """Return what the lists of a record say, of each part the first that says it."""
+    question = None
+    answer = None
+    passages = None
     for cell in cells:
         items = _items(cell)
         if items is None:
             continue
-        if _is_chat(items):
-            one = _of_messages(items)
-        else:
-            one = _of_steps(items)
+        told = _of_messages(items) if _is_chat(items) else _of_steps(items)
         if question is None:
-            question = one.question
+            question = told.question
         if answer is None:
-            answer = one.answer
+            answer = told.answer
         if passages is None:
-            passages = one.passages
+            passages = told.passages
     return Told(question, answer, passages)
 
 
@@ -187,6 +191,7 @@ def _items(cell: Any) -> list[Any] | None:
 
 
 def _is_chat(items: Sequence[Any]) -> bool:
+    """Return whether a list is one of messages, and not of steps or spans."""
     return any(_speaker(item) for item in items)
 
 
@@ -203,13 +208,15 @@ def _speaker(item: Any) -> str:
 
 
 def _of_messages(items: Sequence[Any]) -> Told:
-    question = answer = None
+    """Return what messages say: the last question, the answer after it, and the passages of all of them."""
+    question = None
+    answer = None
     passages: list[dict[str, Any]] = []
     searched = False
     for number, item in enumerate(items, 1):
         who = _speaker(item)
         fields = _named(item)
-        content = next((fields[k] for k in NESTED["message"]["content"] if k in fields), None)
+        content = next((fields[key] for key in NESTED["message"]["content"] if key in fields), None)
         text = _text(content)
         if who == "user" and text:
             question = text
@@ -232,7 +239,9 @@ def _of_messages(items: Sequence[Any]) -> Told:
 
 
 def _of_steps(items: Sequence[Any]) -> Told:
-    question = answer = None
+    """Return what steps or spans say: the question and answer of the last turn, and the passages of all."""
+    question = None
+    answer = None
     passages: list[dict[str, Any]] = []
     searched = False
     for nth, item in enumerate(items, 1):
@@ -240,35 +249,56 @@ def _of_steps(items: Sequence[Any]) -> Told:
         number = next((fields[key] for key in _STEP["number"] if key in fields), nth)
         kind = loose(fields.get("openinference.span.kind") or fields.get("spankind") or "")
         retrieves = kind in _STEP["retriever"]
-        for key in _STEP["passages"]:
-            value = fields.get(key)
-            # The output of any other span is its answer.
-            if key == "output.value" and not retrieves:
-                continue
-            if isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] in "[{"):
-                found = _found(_parsed(value), number)
-                searched = True
-                passages += found
-                if found:
-                    break
+        of_step = _passages_of_step(fields, number, retrieves=retrieves)
+        if of_step is not None:
+            searched = True
+            passages += of_step
         # What a retriever was asked is often a rewritten question, and what it put out is no answer.
         if retrieves:
             continue
-        asked = next(
-            (_text(fields[key]) for key in _STEP["question"] if _text(fields.get(key))), None
-        )
-        said = next((_text(fields[key]) for key in _STEP["answer"] if _text(fields.get(key))), None)
+        step_question = _first_text(fields, _STEP["question"])
+        step_answer = _first_text(fields, _STEP["answer"])
         # A step that rewrites the question has it in the user's words, which is the question to judge by.
         if _prepares(fields):
-            question = question or asked
+            question = question or step_question
             continue
         if kind and (question or answer):
             continue  # of spans the first, the root, has the question and the answer
-        question = asked or question
-        if asked or _says_nothing(fields):
+        question = step_question or question
+        if step_question or _says_nothing(fields):
             answer = None  # that of the question before, or of a step before it
-        answer = said or answer
+        answer = step_answer or answer
     return Told(question, answer, passages if searched else None)
+
+
+def _passages_of_step(
+    fields: Mapping[str, Any], number: Any, *, retrieves: bool
+) -> list[dict[str, Any]] | None:
+    """Return the passages of the first field that holds some; empty where the fields for them hold none.
+
+    None is of a step that did not search: it has no list in such a field.
+    """
+    searched = False
+    for key in _STEP["passages"]:
+        value = fields.get(key)
+        # The output of any other span is its answer.
+        if key == "output.value" and not retrieves:
+            continue
+        if isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] in "[{"):
+            searched = True
+            passages = _found(_parsed(value), number)
+            if passages:
+                return passages
+    return [] if searched else None
+
+
+def _first_text(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    """Return the text under the first of some keys that has one."""
+    for key in keys:
+        text = _text(fields.get(key))
+        if text:
+            return text
+    return None
 
 
 def _says_nothing(fields: Mapping[str, Any]) -> bool:
@@ -279,10 +309,12 @@ def _says_nothing(fields: Mapping[str, Any]) -> bool:
 
 def _prepares(fields: Mapping[str, Any]) -> bool:
     """Whether a step is named for what comes before an answer: it rewrites the question, searches or plans."""
-    words = [fields.get(key) for key in _STEP["name"]]
-    said = " ".join(loose(word) for word in words if isinstance(word, str))
-    answers = any(word in said for word in _STEP["answers"])
-    return not answers and any(word in said for word in _STEP["prepares"])
+    names = [fields.get(key) for key in _STEP["name"]]
+    name = " ".join(loose(part) for part in names if isinstance(part, str))
+    # RetrievalQA, say, searches and answers.
+    if any(word in name for word in _STEP["answers"]):
+        return False
+    return any(word in name for word in _STEP["prepares"])
 
 
 def _named(item: Any) -> dict[str, Any]:
@@ -309,6 +341,7 @@ def _flat(item: Any, depth: int = 0) -> dict[str, Any]:
         if isinstance(inner, Mapping):
             for key, value in inner.items():
                 flat.setdefault(f"{name}.{loose(key)}", value)
+    # {"openinference": {"span": {"kind": …}}}, where attributes come as objects in objects.
     span = flat.get("openinference.span")
     if isinstance(span, Mapping):
         flat.setdefault("openinference.span.kind", span.get("kind"))
@@ -341,7 +374,7 @@ def _text(content: Any) -> str | None:
     if isinstance(content, Mapping):
         fields = _named(content)
         keys = (*NESTED["message"]["content"], "answer", "question", "query", "output")
-        return next((fields[k] for k in keys if isinstance(fields.get(k), str)), None)
+        return next((fields[key] for key in keys if isinstance(fields.get(key), str)), None)
     return None
 
 
@@ -372,11 +405,12 @@ def _found(value: Any, number: Any, depth: int = 0) -> list[dict[str, Any]]:
             return [_passage(value, number)]
         return []
     if isinstance(value, list | tuple) and depth < _DEEPEST:
-        return [one for item in value for one in _each(item, number, depth)]
+        return [passage for item in value for passage in _each(item, number, depth)]
     return []
 
 
 def _each(item: Any, number: Any, depth: int) -> Iterator[dict[str, Any]]:
+    """Yield the passages in an item of a list, in which a whole number is an id."""
     if isinstance(item, int) and not isinstance(item, bool):
         yield _passage({"id": str(item)}, number)
     else:
@@ -384,6 +418,7 @@ def _each(item: Any, number: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _is_passage(value: Mapping[str, Any]) -> bool:
+    """Return whether an object has the text or the id of a passage."""
     return bool(passage_text(value)) or any(key in _named(value) for key in _IDS)
 
 
@@ -394,7 +429,9 @@ def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
     for wrapper in _WRAPPERS:
         inner = passage.get(wrapper)
         if isinstance(inner, Mapping):
-            passage = {**{k: v for k, v in passage.items() if k != wrapper}, **inner}
+            # What stands around it, such as the score, is of the passage too.
+            around = {key: cell for key, cell in passage.items() if key != wrapper}
+            passage = {**around, **inner}
     fields = _named(passage)
     name = next((fields[key] for key in _IDS if not absent(fields.get(key))), None)
     if name is None:
@@ -417,12 +454,11 @@ def passages_with_ids(cells: Iterable[Any]) -> list[list[dict[str, Any]] | None]
     >>> passages_with_ids([["Ann."]]) is None
     True
     """
-    found = [_items(cell) for cell in cells]
-    if not any(isinstance(item, Mapping) for items in found for item in items or ()):
+    lists = [_items(cell) for cell in cells]
+    if not any(isinstance(item, Mapping) for items in lists for item in items or ()):
         return None
-    passages = [None if items is None else _found(items, None) for items in found]
-    has_id = any("id" in passage for items in passages for passage in items or ())
-    if has_id:
+    passages = [None if items is None else _found(items, None) for items in lists]
+    if any("id" in passage for of_cell in passages for passage in of_cell or ()):
         return passages
     return None
 

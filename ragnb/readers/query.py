@@ -37,25 +37,25 @@ class Query(Raw):
 
     def clash(self, *names: str) -> str | None:
         """Return where the first record is that fills several columns with different values."""
-        kinds = (pl.String, pl.Int64)
-        text = {
-            n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds
-        }
-        # Cells without a text are told apart by their columns.
-        cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]
-        row = item_of(
-            self.frame,
-            (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first(),
-        )
+        cells = []
+        for name in names:
+            # As in memory, only texts and whole numbers are compared; other cells differ by their columns.
+            if self.kinds[name] in (pl.String, pl.Int64):
+                text = pl.col(name).cast(pl.String).str.strip_chars()
+            else:
+                text = pl.lit(name)
+            cells.append(pl.when(self._filled(name)).then(text))
+        n_different = pl.concat_list(cells).list.drop_nulls().list.n_unique()
+        row = item_of(self.frame, (n_different > 1).arg_true().first())
         if row is None:
             return None
         return self.where(row)
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        return count_distinct(
-            self.frame, pl.struct(self.columns[name].alias(name) for name in names)
-        )[1]
+        row = pl.struct(self.columns[name].alias(name) for name in names)
+        _, n_distinct = count_distinct(self.frame, row)
+        return n_distinct
 
     def blanks(self, name: str) -> int:
         """Count the cells of a column that hold nothing."""
@@ -75,11 +75,14 @@ class Query(Raw):
         if not self.is_plain(name) or not self.is_count(name):
             return False
         number = self.columns[name].cast(pl.Float64, strict=False)
-        ends = self.frame.select(
-            number.min().alias("low"), number.max().alias("high"), number.n_unique().alias("n")
+        summary = self.frame.select(
+            number.min().alias("low"),
+            number.max().alias("high"),
+            number.n_unique().alias("n_distinct"),
         )
-        low, high, n = ends.collect(engine="streaming").row(0)
-        return bool(low == 1 and high == n > 1)
+        low, high, n_distinct = summary.collect(engine="streaming").row(0)
+        # As many whole numbers as from 1 to the greatest: none is left out.
+        return bool(low == 1 and high == n_distinct and n_distinct > 1)
 
     def is_plain(self, name: str) -> bool:
         """Whether no cell of a column is a list or an object."""
@@ -89,8 +92,9 @@ class Query(Raw):
         """Whether all cells of a column are texts, and not all of them numbers."""
         if self._kind(name) != pl.String:
             return False
-        number = self.columns[name].str.contains(r"^[-+.,\d\s%]*$")
-        return not item_of(self.frame, (self.columns[name].is_null().any() | number.all()))
+        cell = self.columns[name]
+        is_number = cell.str.contains(r"^[-+.,\d\s%]*$")
+        return not item_of(self.frame, cell.is_null().any() | is_number.all())
 
     def joined(self, names: Sequence[str]) -> pl.Expr:
         """Return the cells of some columns as one text a row."""
@@ -98,6 +102,7 @@ class Query(Raw):
         return pl.concat_str(texts, separator=" / ")
 
     def _kind(self, name: str) -> Any:
+        """Return the dtype of a column as it is called now; `kinds` has those of the names in the file."""
         return self.frame.select(self.columns[name]).collect_schema().dtypes()[0]
 
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
@@ -108,13 +113,21 @@ class Query(Raw):
         return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
 
     def _filled(self, name: str) -> pl.Expr:
+        """Return whether a cell is neither missing nor a blank text."""
         cell = pl.col(name)
-        text = self.kinds[name] == pl.String
-        return cell.is_not_null() & (cell.str.strip_chars() != "" if text else pl.lit(True))
+        if self.kinds[name] == pl.String:
+            return cell.is_not_null() & (cell.str.strip_chars() != "")
+        return cell.is_not_null()
 
 
 def item_of(frame: pl.LazyFrame, what: pl.Expr) -> Any:
+    """Return the one value that an expression over a query gives."""
     return frame.select(what).collect(engine="streaming").item()
+
+
+_MOST_CONFIRMED = (
+    10_000  # hashes that occur again and are looked up; of more, a chance of 3e-6 is borne
+)
 
 
 def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
@@ -128,14 +141,16 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     >>> count_distinct(pl.LazyFrame({"a": ["x", "y", "x", None]}), pl.col("a"))
     (4, 3)
     """
-    parts = frame.select(hash=key.hash()).collect_batches(maintain_order=False)
-    hashes = np.concatenate([np.empty(0, np.uint64), *(part["hash"].to_numpy() for part in parts)])
+    batches = frame.select(hash=key.hash()).collect_batches(maintain_order=False)
+    parts = [batch["hash"].to_numpy() for batch in batches]
+    # With an empty part, as `concatenate` refuses a query without batches.
+    hashes = np.concatenate([np.empty(0, np.uint64), *parts])
     hashes.sort()
-    again = hashes[1:][hashes[1:] == hashes[:-1]]
-    shared = np.unique(again)
-    n_distinct = len(hashes) - len(again)
-    if 0 < len(shared) <= 10_000:
-        n_distinct += item_of(
-            frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()
-        ) - len(shared)
+    repeated = hashes[1:][hashes[1:] == hashes[:-1]]
+    shared = np.unique(repeated)
+    n_distinct = len(hashes) - len(repeated)
+    if 0 < len(shared) <= _MOST_CONFIRMED:
+        # Of the keys behind each shared hash one is counted already.
+        rows_of_shared = frame.filter(key.hash().is_in(pl.Series(shared).implode()))
+        n_distinct += item_of(rows_of_shared, key.n_unique()) - len(shared)
     return len(hashes), n_distinct

@@ -58,17 +58,20 @@ def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
     if plain(called) not in _ANSWERS or _BESIDE_ANSWERS & {*frame.columns}:
         return False
     others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
-    roles = {names.get(name, name) for name in names if names[name] in others} | {*others}
-    roles -= {"sample_id"}
-    if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in roles):
-        return False
+    for name in others:
+        # An id is no sign of a log, as cases have one too.
+        if name != "sample_id" and {*plain(name).split("_"), *words_in(name)} & _OF_A_LOG:
+            return False
     if any(loose(name) in _RECORDED and _holds_objects(frame[name]) for name in others):
         return False
+    # A test asks each question once; users ask the same again.
     if frame["question"].duplicated().any():
         return False
-    answers = frame["answer"].dropna().astype(str).str.slice(0, 80)
-    blank = frame["answer"].isna().any() or not answers.str.strip().all()
-    return not blank and not answers.map(lambda text: bool(_REFUSED.search(text))).any()
+    beginnings = frame["answer"].dropna().astype(str).str.slice(0, 80)
+    # Each question of a test has its reference; a system may have given no answer.
+    if frame["answer"].isna().any() or not beginnings.str.strip().all():
+        return False
+    return not any(_REFUSED.search(text) for text in beginnings)
 
 
 def _holds_objects(cells: pd.Series) -> bool:
@@ -88,11 +91,11 @@ system gave them, it is a log: rn.assess(rn.read_traces('qa.csv')), or ragnb che
 should answer so, they are references, columns={'answer': 'ground_truth_answer'}, and the file holds cases: \
 rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
     """
-    name = repr(path) if path else "frame"
+    name = "frame"
+    shell = ""  # a frame in memory cannot be given to the command line
     if path:
+        name = repr(path)
         shell = f", or ragnb check --traces {shlex.quote(path)}"
-    else:
-        shell = ""
     called = next((column for column in columns if plain(column) in _ANSWERS), "answer")
     return RagnbError(
         f"{path or 'the frame'}: answers of a system, or reference answers? Its columns ({listing(columns)}) say "

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -103,13 +103,17 @@ def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) 
         raw.need("question")
     if "chunks" in raw.columns:
         each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
-        lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
-        none = {
-            i for i, held in enumerate(lists) if held and not any(chunk["id"] for chunk in held)
-        }
-        raw.columns["chunks"] = [None if i in none else held for i, held in enumerate(lists)]
+        lists = raw.columns["chunks"]
+        # Those without any id would count as retrieved in vain.
+        without_ids = [
+            bool(chunks) and not any(chunk["id"] for chunk in chunks) for chunks in lists
+        ]
+        raw.columns["chunks"] = [
+            None if has_no_id else chunks
+            for chunks, has_no_id in zip(lists, without_ids, strict=True)
+        ]
         why = "lists of chunks without an id: retrieval is not measured there"
-        report.add("left_out", "chunks", why, len(none))
+        report.add("left_out", "chunks", why, sum(without_ids))
     if "citations" in raw.columns:
         each(raw, "citations", _ids, "a list of ids, or null")
     case_cells(raw, report)
@@ -138,27 +142,25 @@ def as_trace(raw: Raw, report: Lossy) -> None:
     if "answer" not in raw.columns:
         return
     names = failure_columns(raw.columns)
-    alone = [*names] == ["ok"]
     if not names:
         return
-    outcome_of_rows = outcomes(
-        {name: raw.columns[name] for name in names}, list(raw.columns["answer"])
-    )
+    cells = {name: raw.columns[name] for name in names}
+    outcome_of_rows = outcomes(cells, list(raw.columns["answer"]))
     if outcome_of_rows is None:
         return
     came, words = outcome_of_rows
     raw.columns["ok"] = came
-    if not alone:
-        errors = {name for name, kind in names.items() if kind == "error"}
-        given = [error_words(raw.columns, errors, row) for row in range(len(raw))]
-        again = sum(1 for ok, word in zip(came, given, strict=True) if ok and word)
-        report.add(
-            "mapped", "error", "an answer that came after an error counts as answered", again
-        )
+    # A column `ok` alone has no words, and is called what it is already.
+    if [*names] != ["ok"]:
+        error_names = {name for name, kind in names.items() if kind == "error"}
+        errors = [error_words(raw.columns, error_names, row) for row in range(len(raw))]
+        n_retried = sum(bool(ok and error) for ok, error in zip(came, errors, strict=True))
+        why = "an answer that came after an error counts as answered"
+        report.add("mapped", "error", why, n_retried)
         report.add("mapped", ", ".join(names), "ok: whether the answer came", len(raw))
         raw.columns["error"] = words
-    failed = sum(1 for ok in came if ok is False)
-    report.add("mapped", "ok", "answers that failed", failed)
+    n_failed = sum(ok is False for ok in came)
+    report.add("mapped", "ok", "answers that failed", n_failed)
 
 
 def read_gold(
@@ -215,47 +217,58 @@ def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) ->
     """Read a source as `read_gold` does; damage may raise anything."""
     raw, report, origin = _open(source, columns, **how)
     name_by_name(raw, report)
-    if names := qrels_columns(raw.columns):
-        _of_qrels(raw, names, report)
+    qrels = qrels_columns(raw.columns)
+    if qrels:
+        _of_qrels(raw, _Qrels(*qrels), report)
     else:
         raw.need("question")
     raw.need("answerable")
     blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
     if DRAWN in raw.columns and not all(blank):  # those of ragnb check --to-label, in random order
         raw.drop(blank, "answerable", "questions that are not labelled yet", report)
-    words = {"1": True, "0": False} | {word: bool(one) for word, one in VERDICTS.items()}
-    each(
-        raw,
-        "answerable",
-        lambda cell: words[str(cell).strip().casefold().removesuffix(".0")],
-        "true or false",
-    )
-    if "gold_ids" not in raw.columns:
-        report.add("made", "gold_ids", "no such column, so no ids", len(raw))
-    raw.columns.setdefault("gold_ids", [None] * len(raw))
-    _read_relevance(raw, report)
-    ids = raw.columns["gold_ids"]
-    several = sum(
-        isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids
-    )
-    report.add(
-        "kept",
-        "gold_ids",
-        "texts with , or ; each taken as one id; several are a JSON list",
-        several,
-    )
-    each(raw, "gold_ids", lambda value: _ids(value, bare=True) or [], "a list of ids")
+    each(raw, "answerable", _truth, "true or false")
+    _read_gold_ids(raw, report)
     if "gold_claim" in raw.columns:
-        raw.columns["gold_claim"] = [as_text(value) for value in raw.columns["gold_claim"]]
+        raw.columns["gold_claim"] = [as_text(cell) for cell in raw.columns["gold_claim"]]
     case_cells(raw, report)
     for name in ("question", "sample_id"):
-        counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
-        report.add(
-            "kept", name, "values that occur more than once", sum(n > 1 for n in counts.values())
-        )
+        n_of = Counter(cell for cell in raw.columns.get(name, []) if cell is not None)
+        n_repeated = sum(n > 1 for n in n_of.values())
+        report.add("kept", name, "values that occur more than once", n_repeated)
     frame = to_frame(raw, report)
     frame["answerable"] = frame["answerable"].astype(bool)
     return Reading(frame, origin | {"rows": len(frame)}, report.rows)
+
+
+# Words for true and false, by their texts.
+_TRUTHS = {"1": True, "0": False} | {word: bool(value) for word, value in VERDICTS.items()}
+
+
+def _truth(cell: Any) -> bool:
+    """Return the truth value of a cell; a 1 beside a missing cell is 1.0 in pandas.
+
+    Raises
+    ------
+    KeyError
+        For any other word, for which `each` names the cell.
+    """
+    return _TRUTHS[str(cell).strip().casefold().removesuffix(".0")]
+
+
+def _read_gold_ids(raw: Raw, report: Lossy) -> None:
+    """Make ``gold_ids`` lists of texts, and count the texts that may have been meant as several ids."""
+    if "gold_ids" not in raw.columns:
+        report.add("made", "gold_ids", "no such column, so no ids", len(raw))
+        raw.columns["gold_ids"] = [None] * len(raw)
+    _read_relevance(raw, report)
+    n_several = 0
+    for cell in raw.columns["gold_ids"]:
+        # Nothing is split, as an id may hold such a sign itself.
+        if isinstance(cell, str) and cell.lstrip()[:1] != "[" and _SEVERAL.search(cell):
+            n_several += 1
+    why = "texts with , or ; each taken as one id; several are a JSON list"
+    report.add("kept", "gold_ids", why, n_several)
+    each(raw, "gold_ids", lambda cell: _ids(cell, bare=True) or [], "a list of ids")
 
 
 _RELEVANCE = ("relevance", "grade", "rel")
@@ -269,15 +282,16 @@ def _read_relevance(raw: Raw, report: Lossy) -> None:
     if "gold_relevance" in raw.columns:
         each(raw, "gold_relevance", _numbers, "a list of numbers, one for each of gold_ids")
         return
-    graded = [_graded(cell) for cell in raw.columns["gold_ids"]]
-    if not any(graded):
-        return
     cells = raw.columns["gold_ids"]
+    graded = [_graded(cell) for cell in cells]
+    n_graded = sum(map(bool, graded))
+    if not n_graded:
+        return
     raw.columns["gold_ids"] = [
-        [*grades] if grades else cell for grades, cell in zip(graded, cells, strict=True)
+        list(grades) if grades else cell for grades, cell in zip(graded, cells, strict=True)
     ]
-    raw.columns["gold_relevance"] = [[*grades.values()] if grades else None for grades in graded]
-    report.add("made", "gold_relevance", "from gold_ids", sum(map(bool, graded)))
+    raw.columns["gold_relevance"] = [list(grades.values()) if grades else None for grades in graded]
+    report.add("made", "gold_relevance", "from gold_ids", n_graded)
 
 
 def _graded(cell: Any) -> dict[str, float]:
@@ -286,21 +300,20 @@ def _graded(cell: Any) -> dict[str, float]:
         with suppress(ValueError):
             cell = json.loads(cell)
     if isinstance(cell, dict):
-        pairs = [*cell.items()]
+        pairs = list(cell.items())
     elif isinstance(cell, list) and cell and all(isinstance(item, dict) for item in cell):
-        names = [
-            (
-                next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None),
-                next((item[name] for name in _RELEVANCE if not absent(item.get(name))), None),
-            )
-            for item in cell
-        ]
-        pairs = [(name, grade) for name, grade in names if name is not None and grade is not None]
+        pairs = [(_first_of(item, _CHUNK_IDS), _first_of(item, _RELEVANCE)) for item in cell]
+        pairs = [(id, grade) for id, grade in pairs if id is not None and grade is not None]
     else:
         return {}
     if not all(isinstance(grade, int | float) for _, grade in pairs):
         return {}
-    return {str(as_id(name)): float(grade) for name, grade in pairs if grade > 0}
+    return {str(as_id(id)): float(grade) for id, grade in pairs if grade > 0}
+
+
+def _first_of(item: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    """Return what an object holds under the first of some keys that it has; None where it has none."""
+    return next((item[key] for key in keys if not absent(item.get(key))), None)
 
 
 def _numbers(cell: Any) -> list[float] | None:
@@ -311,6 +324,14 @@ def _numbers(cell: Any) -> list[float] | None:
     return [float(item) for item in items or ()]
 
 
+class _Qrels(NamedTuple):
+    """The columns of relevance judgements, as `qrels_columns` returns them."""
+
+    query: str
+    passage: str
+    relevance: str
+
+
 def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
     """Return the columns of relevance judgements: query, passage and relevance; none where they are none.
 
@@ -319,57 +340,72 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
     >>> qrels_columns(["sample_id", "corpus-id", "score"]), qrels_columns(["question", "answer", "score"])
     (('sample_id', 'corpus-id', 'score'), ())
     """
-    word = {
+    column_of = {
         role: next((name for name in names if name in columns), "")
         for role, names in WORDS["qrels"].items()
     }
     if "sample_id" in columns:
         query = "sample_id"
-    elif word["judged"]:
+    elif column_of["judged"]:
+        # The word for a judgement is sure enough for a query that has no id.
         query = "question"
     else:
-        query = ""
-    relevance = word["judged"] or word["score"]
-    found = query and query in columns and word["passage"] and relevance
-    if found and not {"answer", "answerable"} & {*columns}:
-        return (query, word["passage"], relevance)
+        return ()
+    passage = column_of["passage"]
+    relevance = column_of["judged"] or column_of["score"]
+    is_answered = bool({"answer", "answerable"} & {*columns})
+    if query in columns and passage and relevance and not is_answered:
+        return (query, passage, relevance)
     return ()
 
 
-def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
+def _of_qrels(raw: Raw, names: _Qrels, report: Lossy) -> None:
     """Make gold of relevance judgements (a row a query and passage): relevant passages are the gold ids."""
-    grades: dict[str, dict[str, float]] = {}
+    relevant_of: dict[
+        str, dict[str, float]
+    ] = {}  # of a query: its relevant passages, with their grades
     for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
-        relevant = grades.setdefault(str(as_id(query)), {})
+        relevant = relevant_of.setdefault(str(as_id(query)), {})
         # As trec_eval has it: a relevance above 0 is relevant.
         if float(relevance) > 0:
             relevant[str(as_id(passage))] = float(relevance)
-    report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
+    report.add("mapped", names.relevance, "relevant passages of each query: gold_ids", len(raw))
     raw.columns = {
-        names[0]: [*grades],
-        "answerable": [*map(bool, grades.values())],
-        "gold_ids": [[*relevant] for relevant in grades.values()],
+        names.query: list(relevant_of),
+        "answerable": [bool(relevant) for relevant in relevant_of.values()],
+        "gold_ids": [list(relevant) for relevant in relevant_of.values()],
     }
-    if any(grade != 1 for relevant in grades.values() for grade in relevant.values()):
-        raw.columns["gold_relevance"] = [[*relevant.values()] for relevant in grades.values()]
+    # Where all are 1, they say no more than the ids do.
+    if any(grade != 1 for relevant in relevant_of.values() for grade in relevant.values()):
+        raw.columns["gold_relevance"] = [
+            list(relevant.values()) for relevant in relevant_of.values()
+        ]
     # A row is a query now, and no line of the file.
     raw.lines = None
 
 
-def _open(
-    source: Source, columns: Mapping[str, str] | None, **how: Any
-) -> tuple[Raw, Lossy, dict[str, object]]:
+class _Opened(NamedTuple):
+    """A table under canonical names, the report of what was changed, and where it is from."""
+
+    raw: Raw
+    report: Lossy
+    origin: dict[str, object]
+
+
+def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> _Opened:
+    """Load a source, and give its columns their names and its samples their ids."""
     report = Lossy()
     raw, origin = load(source, report, **how)
     name_columns(raw, report, picks=columns)
     identify(raw, report)
     raw.check_even()
-    return raw, report, origin
+    return _Opened(raw, report, origin)
 
 
 def _source_names(raw: Raw, report: Lossy) -> set[str]:
     """Return the names of the columns, now and in the file."""
-    return {*raw.columns, *(str(row["column"]) for row in report.rows if row["what"] == "mapped")}
+    in_file = {str(row["column"]) for row in report.rows if row["what"] == "mapped"}
+    return in_file.union(raw.columns)
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:
@@ -377,10 +413,11 @@ def _ids(value: Any, bare: bool = False) -> list[str] | None:
     if bare and isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
         return [value.strip()]
     chunks = _chunks(value)
-    if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks or ()):
-        raise ValueError(value)
     if chunks is None:
         return None
+    # An object with other keys than an id is a passage whose id is not found, not a missing id.
+    if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks):
+        raise ValueError(value)
     return [chunk["id"] for chunk in chunks if chunk["id"] is not None]
 
 
@@ -402,9 +439,9 @@ def _chunks(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _chunk(item: Any) -> dict[str, Any]:
+    """Return a passage, an object or an id alone, as an object with its id as a text."""
     if not isinstance(item, dict):
         return {"id": as_id(item)}
-    named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
     if type(item.get("id")) is str:
         return item
-    return {**item, "id": as_id(named)}
+    return {**item, "id": as_id(_first_of(item, _CHUNK_IDS))}
