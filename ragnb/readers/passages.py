@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,54 +34,76 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
     >>> as_texts([{"chunk_text": "One passage.", "id": 7}]), as_texts({"id": 7})
     ((['One passage.'], True), (['{"id": 7}'], False))
     """
-    passages, understood = _passages(value)
-    return passages and [text for text, _ in passages], understood
+    cell = _passages(value)
+    return _texts_of(cell.passages), cell.understood
 
 
-def _passages(value: Any) -> tuple[Any, bool]:
-    """Return the passages of a cell as pairs of `_passage`, None where it is missing, and whether all were parsed.
+class _Passage(NamedTuple):
+    """The text of a passage, and the object that contains it, if one does."""
 
-    What is not understood stays as text or JSON.
-    """
+    text: str
+    fields: Mapping[str, Any] | None
+
+
+class _Cell(NamedTuple):
+    """The passages of a cell, None where it is missing, and whether all were parsed."""
+
+    passages: list[_Passage] | None
+    understood: bool
+
+
+def _texts_of(passages: Sequence[_Passage] | None) -> list[str] | None:
+    """Return the texts of passages; None where there is no list of them."""
+    if passages is None:
+        return None
+    return [passage.text for passage in passages]
+
+
+def _passages(value: Any) -> _Cell:
+    """Return the passages of a cell; what is not understood stays as text or JSON."""
     if isinstance(value, str):
         text = value.strip()
         if len(text) <= LONGEST_WORD and text.casefold() in MISSING_WORDS:
-            return None, True
-        items = printed_passages(text) if is_print(text) else None
+            return _Cell(None, understood=True)
+        items = _items_of_text(text)
         if items is None and is_print(text):
-            return None, False  # what objects print is no passage
-        if items is None:
-            if text.startswith("["):
-                items = parse_list(text)
-            else:
-                items = _object(text)
+            return _Cell(None, understood=False)  # what objects print is no passage
         if items is None or None in map(_passage, items):
-            printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
-            return [(value, None)], not text.startswith("[") and not printed
+            is_list = text.startswith("[")
+            is_printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
+            return _Cell([_Passage(value, None)], understood=not is_list and not is_printed)
     elif absent(value):
-        return None, True
+        return _Cell(None, understood=True)
     else:
         if isinstance(value, np.ndarray):
             value = value.tolist()
-        if isinstance(value, list | tuple):
-            items = list(value)
-        else:
-            items = [value]
-    given = [(item, _passage(item)) for item in items if not absent(item)]
-    passages = [
-        passage or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for item, passage in given
-    ]
-    understood = len(given) == len(items) and all(passage is not None for _, passage in given)
-    return passages, understood
+        items = list(value) if isinstance(value, list | tuple) else [value]
+    passages: list[_Passage] = []
+    understood = True
+    for item in items:
+        passage = None
+        if not absent(item):
+            passage = _passage(item)
+            as_json = json.dumps(item, ensure_ascii=False, default=str) if not passage else ""
+            passages.append(passage or _Passage(as_json, None))
+        understood = understood and passage is not None
+    return _Cell(passages, understood)
+
+
+def _items_of_text(text: str) -> list[Any] | None:
+    """Return what the print, the list or the object in a text holds; None where it is none of these whole."""
+    if is_print(text):
+        return printed_passages(text)
+    if text.startswith("["):
+        return parse_list(text)
+    return _object(text)
 
 
 def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
-    if text.lstrip().startswith("{"):
-        items = parse_list(f"[{text}]")
-    else:
-        items = None
+    if not text.lstrip().startswith("{"):
+        return None
+    items = parse_list(f"[{text}]")
     if items and isinstance(items[0], Mapping) and {*map(loose, items[0])} & {*_TEXT_KEYS}:
         return items
     return None
@@ -95,21 +117,28 @@ def passage_text(item: Any) -> str | None:
     >>> passage_text({"id": 7, "content": "One passage."}), passage_text({"id": 7, "score": 0.5})
     ('One passage.', None)
     """
-    return (_passage(item) or (None,))[0]
+    passage = _passage(item)
+    return passage.text if passage else None
 
 
-def _passage(item: Any) -> Any:
-    """Return the text of a passage and the object that contains it; None if there is none."""
+def _passage(item: Any) -> _Passage | None:
+    """Return the passage that an item of a list is; None if it has no text.
+
+    Raises
+    ------
+    RagnbError
+        For an object of another library without a text.
+    """
     if isinstance(item, str):
-        return item, None
+        return _Passage(item, None)
     if isinstance(item, dict | Mapping):  # first the type of nearly all, which is quick to tell
         text = _text_in(item)
-        return None if text is None else (text, item)
+        return None if text is None else _Passage(text, item)
     if is_object(item):
         fields = passage_fields(item)
         if fields is None:
             raise no_text(item)
-        return fields["text"], fields
+        return _Passage(fields["text"], fields)
     return None
 
 
@@ -117,31 +146,41 @@ def _text_in(fields: Mapping[str, Any]) -> str | None:
     """Return the text under the key that says so, there or one level down, else the longest that is not a name."""
     texts = {loose(key): cell for key, cell in fields.items() if isinstance(cell, str)}
     named = [texts[key] for key in _TEXT_KEYS if key in texts]
-    if any(map(str.strip, named)):
-        return next(filter(str.strip, named))
+    for text in named:
+        if text.strip():
+            return text
     for cell in fields.values():
-        held = passage_fields(cell) if is_object(cell) else None
-        inner = None if held is None else str(held["text"])
-        if isinstance(cell, Mapping) and {*map(loose, cell)} & {*_TEXT_KEYS}:
-            inner = _text_in(cell)
+        inner = None
+        if isinstance(cell, Mapping):
+            if {*map(loose, cell)} & {*_TEXT_KEYS}:
+                inner = _text_in(cell)
+        elif is_object(cell):
+            inner_fields = passage_fields(cell)
+            inner = None if inner_fields is None else str(inner_fields["text"])
         if inner is not None:
             return inner
-    others = (
+    others = [
         cell
         for key, cell in texts.items()
         if cell.strip() and key not in _NAMES and not key.endswith("id")
-    )
-    return max(others, key=len, default=named[0] if named else None)
+    ]
+    if others:
+        return max(others, key=len)
+    # An empty text is that of an empty passage; without a text it is none.
+    return named[0] if named else None
 
 
 def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     """Return the document that a passage object names, itself or in its metadata."""
-    for held in (fields, fields.get("metadata", fields.get("meta"))):
-        if not isinstance(held, dict | Mapping):
+    metadata = fields.get("metadata", fields.get("meta"))
+    for holder in (fields, metadata):
+        if not isinstance(holder, dict | Mapping):
             continue
-        near = {loose(key): cell for key, cell in held.items() if cell is not text and cell != text}
+        # Without the text itself, as it may stand under a key such as "document".
+        others = _other_fields(holder, text)
+        by_loose_name = {loose(key): cell for key, cell in others.items()}
         for key in _DOC_KEYS:
-            cell = near.get(key, "")
+            cell = by_loose_name.get(key, "")
             if cell != "" and isinstance(cell, str | int):
                 return as_id(cell)
     return None
@@ -154,38 +193,46 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     name, and the other fields.
     """
     cells = raw.columns[name]
+    # Nearly all cells are plain lists of texts, which are read without a look at each.
     if is_arrow(cells):
         lists = _split(cells)
     else:
         lists = list(map(_at_once, cells))
-    others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
-    for i, (passages, _) in others.items():
-        lists[i] = passages and [text for text, _ in passages]
-    prints = {i: _unprinted(texts) for i, texts in enumerate(lists) if texts and is_print(texts[0])}
-    for i, passages in prints.items():
-        others[i] = passages, passages is not None
-        lists[i] = passages and [text for text, _ in passages]
+    parsed = {row: _passages(cells[row]) for row, texts in enumerate(lists) if texts is None}
+    for row, cell in parsed.items():
+        lists[row] = _texts_of(cell.passages)
+    # Texts in a list may be what objects print, too.
+    for row, texts in enumerate(lists):
+        if texts and is_print(texts[0]):
+            passages = _unprinted(texts)
+            parsed[row] = _Cell(passages, understood=passages is not None)
+            lists[row] = _texts_of(passages)
     raw.columns[name] = lists
-    odd = [passages for passages, understood in others.values() if not understood]
+    odd = [cell.passages for cell in parsed.values() if not cell.understood]
+    n_prints = sum(passages is None for passages in odd)
     why = "prints of objects that do not hold their texts: not used as passages"
-    report.add("unparsed", name, why, sum(passages is None for passages in odd))
-    report.add("unparsed", name, "kept as one text", sum(passages is not None for passages in odd))
+    report.add("unparsed", name, why, n_prints)
+    report.add("unparsed", name, "kept as one text", len(odd) - n_prints)
     side = name.removesuffix("_contexts")
-    for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
-        rows = {
-            i: [f and beside(f, text) for text, f in passages or ()]
-            for i, (passages, _) in others.items()
-        }
-        if any(map(any, rows.values())) and other not in raw.columns:
-            raw.columns[other] = [
-                rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))
+    for column, read in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
+        beside = {
+            row: [
+                passage.fields and read(passage.fields, passage.text)
+                for passage in cell.passages or ()
             ]
-            report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
+            for row, cell in parsed.items()
+        }
+        if any(map(any, beside.values())) and column not in raw.columns:
+            raw.columns[column] = [
+                beside[row] if any(beside.get(row, ())) else None for row in range(len(lists))
+            ]
+            why = f"what objects in {name} hold beside their text"
+            report.add("made", column, why, len(lists))
 
 
 def _unprinted(texts: Sequence[str]) -> Any:
-    """Return the passages of printed objects as pairs of `_passage`; None where one cannot be read."""
-    passages: list[Any] = []
+    """Return the passages of printed objects; None where one cannot be read."""
+    passages: list[_Passage | None] = []
     for text in texts:
         items = printed_passages(text) if is_print(text) else [text]
         if items is None:
@@ -197,20 +244,15 @@ def _unprinted(texts: Sequence[str]) -> Any:
 def _split(cells: pd.Series[str]) -> list[list[str] | None]:
     """Return the texts of lists that hold no other mark of the kind around each of them, and no escape."""
     text = pl.col("text")
-    mark = text.str.slice(1, 1)
+    mark = text.str.slice(1, 1)  # the quote after the bracket
     words = text.str.head(-2).str.tail(-2).str.split(mark + ", " + mark)
-    plain = text.str.contains(r"^\[['\"]") & ~text.str.contains(r"[\\\n\r\x00]")
-    plain &= text.str.ends_with(mark + "]") & (
-        text.str.count_matches(mark, literal=True) == 2 * words.list.len()
-    )
-    return (
-        pl.DataFrame({"text": cells})
-        .lazy()
-        .select(pl.when(plain).then(words))
-        .collect()
-        .to_series()
-        .to_list()
-    )
+    begins_as_list = text.str.contains(r"^\[['\"]")
+    ends_as_list = text.str.ends_with(mark + "]")
+    has_escape = text.str.contains(r"[\\\n\r\x00]")
+    has_only_outer_marks = text.str.count_matches(mark, literal=True) == 2 * words.list.len()
+    is_plain = begins_as_list & ~has_escape & (ends_as_list & has_only_outer_marks)
+    lists = pl.DataFrame({"text": cells}).lazy().select(pl.when(is_plain).then(words))
+    return lists.collect().to_series().to_list()
 
 
 def _at_once(cell: Any) -> list[str] | None:
@@ -223,4 +265,5 @@ def _at_once(cell: Any) -> list[str] | None:
 
 
 def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return what an object holds beside a text."""
     return {str(key): cell for key, cell in fields.items() if cell is not text and cell != text}

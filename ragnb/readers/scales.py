@@ -62,53 +62,54 @@ def judged_scale(
     """
     metric = METRICS[name]
     scale_of_metric = (metric.low, metric.high)
+    usual = Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
     if rubric or name not in spans:
-        return Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
-    low, high, whole = spans[name]
+        return usual
+    low, high, is_whole = spans[name]
     if metric.family == RUBRIC:
         return _rubric_scale(name, spans)
-    if not whole or scale_of_metric != (0, 1) or high > 1 or low < 0:
-        return Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
-    beyond = {
-        other: span
-        for other, span in spans.items()
-        if other != name and span[2] and 1 < span[1] <= _UNIT_NEIGHBOUR and span[0] >= 0
-    }
-    if not beyond:
-        return Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
-    widest = max(beyond, key=lambda other: beyond[other][1])
-    lowest = min(low, *(span[0] for span in beyond.values()))
-    return Scale(
-        None,
-        f"{widest!r} beside it goes up to {beyond[widest][1]:g}",
-        range_of(lowest, beyond[widest][1]),
-    )
+    # Only 0 and 1 of a share may also be the low end of a scale that its neighbours use up to 5 or 10.
+    if not is_whole or scale_of_metric != (0, 1) or high > 1 or low < 0:
+        return usual
+    neighbours: dict[str, tuple[float, float]] = {}
+    for other, (other_low, other_high, other_is_whole) in spans.items():
+        on_wider_scale = 1 < other_high <= _UNIT_NEIGHBOUR and other_low >= 0
+        if other != name and other_is_whole and on_wider_scale:
+            neighbours[other] = (other_low, other_high)
+    if not neighbours:
+        return usual
+    widest = max(neighbours, key=lambda other: neighbours[other][1])
+    _, greatest = neighbours[widest]
+    least = min(low, *(other_low for other_low, _ in neighbours.values()))
+    evidence = f"{widest!r} beside it goes up to {greatest:g}"
+    return Scale(None, evidence, range_of(least, greatest))
 
 
 def _rubric_scale(name: str, spans: Mapping[str, tuple[float, float, bool]]) -> Scale:
     """Return the scale of a dimension of the usual rubric, which another judge may have scored."""
+    # All dimensions of a rubric are on one scale.
     judged = [span for other, span in spans.items() if other == name or _is_rubric(other)]
     low = min(span[0] for span in judged)
     high = max(span[1] for span in judged)
-    scale_of_metric = (METRICS[name].low, METRICS[name].high)
-    if (
-        scale_of_metric[0] - CLIP <= low
-        and high <= scale_of_metric[1] + CLIP
-        and range_of(scale_of_metric[0], min(high, scale_of_metric[1])) == scale_of_metric
-    ):
-        return Scale(scale_of_metric, f"values up to {high:g}, on the scale of ragnb's rubric")
-    alone = spans[name]
-    fractions = alone[0] >= 0 and alone[1] <= 1 and not (alone[2] and alone[0] == 1)
-    if fractions and high <= 1:
+    metric = METRICS[name]
+    is_within = metric.low - CLIP <= low and high <= metric.high + CLIP
+    # Values that a narrower scale would hold too do not tell that it is the one of the rubric.
+    if is_within and range_of(metric.low, min(high, metric.high)) == (metric.low, metric.high):
+        evidence = f"values up to {high:g}, on the scale of ragnb's rubric"
+        return Scale((metric.low, metric.high), evidence)
+    own_low, own_high, own_is_whole = spans[name]
+    only_ones = (
+        own_is_whole and own_low == 1
+    )  # the least of a scale from 1 to 5, or the most of a share
+    is_share = own_low >= 0 and own_high <= 1 and not only_ones
+    if is_share and high <= 1:
         return Scale((0, 1), "values from 0 to 1")
-    return Scale(
-        None,
-        f"values from {alone[0]:g} to {alone[1]:g} may be on several scales",
-        range_of(low, high),
-    )
+    evidence = f"values from {own_low:g} to {own_high:g} may be on several scales"
+    return Scale(None, evidence, range_of(low, high))
 
 
 def _is_rubric(name: str) -> bool:
+    """Return whether a column is a dimension of the usual rubric."""
     return name in METRICS and METRICS[name].family == RUBRIC
 
 
@@ -123,11 +124,11 @@ def spans_of(raw: Raw, names: Iterable[str]) -> dict[str, tuple[float, float, bo
             counts, _ = count_cells(cells)
             if counts.words or not counts.numbers:
                 continue
-            given = (as_number(cell) for cell in cells)
-            numbers = np.array([number for number in given if number is not None], dtype=float)
+            read = [as_number(cell) for cell in cells]
+            numbers = np.array([number for number in read if number is not None], dtype=float)
         if len(numbers):
-            whole = bool((numbers == np.floor(numbers)).all())
-            spans[name] = (float(numbers.min()), float(numbers.max()), whole)
+            is_whole = bool((numbers == np.floor(numbers)).all())
+            spans[name] = (float(numbers.min()), float(numbers.max()), is_whole)
     return spans
 
 
