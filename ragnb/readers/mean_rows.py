@@ -18,18 +18,26 @@ from ragnb.readers.raw import Lossy, Raw, Values, absent, is_arrow, is_text
 _MEANS = {plain(word) for word in ROW_WORDS["means"]["words"]}
 _BESIDE = {plain(word) for word in ROW_WORDS["means"]["beside"]}
 _STATISTICS = {plain(word) for word in ROW_WORDS["means"]["statistics"]}
-# A text in ASCII in which none of these begins a word is no label: of a million ids, ``q2`` is one and q21 none.
-_LABEL_WORDS = {part for word in _MEANS | _STATISTICS if word.isascii() for part in word.split("_")}
-_LABEL_WORDS = {part for part in _LABEL_WORDS if part and not part.isdigit()}
-_LABEL_WORD = re.compile(
-    "(?:^|[^a-z0-9])(?:"
-    + "|".join(
-        f"{word}(?:[^0-9]|$)" if word[-1].isdigit() else word for word in sorted(_LABEL_WORDS)
-    )
-    + ")"
-)
 
 
+def _label_word_pattern() -> re.Pattern[str]:
+    """Return the pattern of an ASCII text in which a word of a label begins: any other ASCII text is no label.
+
+    Of a million ids, ``q2`` is a label (a quartile) and ``q21`` none, so that it is not looked at further.
+    """
+    words = set()
+    for label in _MEANS | _STATISTICS:
+        if label.isascii():
+            words.update(label.split("_"))
+    beginnings = []
+    for word in sorted(words):
+        if not word or word.isdigit():
+            continue
+        beginnings.append(f"{word}(?:[^0-9]|$)" if word[-1].isdigit() else word)
+    return re.compile(f"(?:^|[^a-z0-9])(?:{'|'.join(beginnings)})")
+
+
+_LABEL_WORD = _label_word_pattern()
 # Columns that a row of a mean may fill beside its label: whose mean it is.
 _GROUPS = {"system", "doc_name", "repeat", "cluster", "persona"}
 _LONGEST_LABEL = 60  # characters: what is longer is a question or an answer
@@ -51,9 +59,10 @@ def is_mean_label(text: str) -> bool:
     if label in _MEANS:
         return True
     parts = label.split("_")
-    means = [part for part in parts if part in _MEANS]
     others = [part for part in parts if part not in _MEANS]
-    return bool(means) and all(part in _BESIDE or part.isdigit() for part in others)
+    has_word = len(others) < len(parts)
+    # Numbers may say of how many samples: "Mean (n=30)".
+    return has_word and all(part in _BESIDE or part.isdigit() for part in others)
 
 
 def is_mean_row(row: Sequence[str]) -> bool:
@@ -64,12 +73,13 @@ def is_mean_row(row: Sequence[str]) -> bool:
     >>> is_mean_row(["Mean", "", "0.5"]), is_mean_row(["Mean", "It is.", "0.5"])
     (True, False)
     """
-    cells = [cell.strip() for cell in row if cell.strip()]
-    labels = [cell for cell in cells if not _is_number(cell)]
-    return len(labels) == 1 < len(cells) and is_mean_label(labels[0])
+    filled = [cell.strip() for cell in row if cell.strip()]
+    texts = [cell for cell in filled if not _is_number(cell)]
+    return len(texts) == 1 and len(filled) > 1 and is_mean_label(texts[0])
 
 
 def _is_number(cell: Any) -> bool:
+    """Return whether a cell is a number, also in percent or with a decimal comma, or a word for a missing one."""
     if isinstance(cell, int | float):
         return True
     text = str(cell).strip().rstrip("% ").replace(",", ".")
@@ -87,17 +97,16 @@ def leave_out_means(raw: Raw, report: Lossy) -> list[str]:
         The labels where all rows are means and totals, and none is left out.
     """
     labels = _labels(raw)
-    means = {row for row, label in labels.items() if is_mean_label(label)}
     # Spreads and ends are left out beside a mean only: a question may be one word.
-    gone = {*labels} if means else set()
-    if not gone:
+    if not any(is_mean_label(label) for label in labels.values()):
         return []
-    if len(gone) == len(raw):
+    if len(labels) == len(raw):
         return list(labels.values())
-    places = ", ".join(raw.where(row).removesuffix(": ") for row in sorted(gone)[:3])
+    # Their places first, as they are counted in the rows that are there now.
+    places = ", ".join(raw.where(row).removesuffix(": ") for row in sorted(labels)[:3])
     why = "rows that name no sample but a mean or total"
-    raw.drop([row in gone for row in range(len(raw))], "row", why, report)
-    raw.fact(None, "row", "answers", f"{len(gone)} rows of means left out, the first: {places}")
+    raw.drop([row in labels for row in range(len(raw))], "row", why, report)
+    raw.fact(None, "row", "answers", f"{len(labels)} rows of means left out, the first: {places}")
     return []
 
 
@@ -111,12 +120,13 @@ def _labels(raw: Raw) -> dict[int, str]:
                 words = {text for text in _that_may_be_labels(cells) if _is_label(text)}
                 candidates.update(np.flatnonzero(cells.isin(words)).tolist())
             continue
-        some = [cells[row] for row in rows]
-        words = {text for text in _that_may_be_labels(some) if _is_label(text)}
+        short = [cells[row] for row in rows]
+        words = {text for text in _that_may_be_labels(short) if _is_label(text)}
         if words:
-            candidates |= {
-                row for row, cell in zip(rows, some, strict=True) if _is_one_of(cell, words)
-            }
+            for row, cell in zip(rows, short, strict=True):
+                if isinstance(cell, str) and cell in words:
+                    candidates.add(row)
+    # Only these few rows are looked at whole, as there may be a million.
     labels = {row: _label(raw, row) for row in sorted(candidates)}
     return {row: label for row, label in labels.items() if label and _is_label(label)}
 
@@ -144,15 +154,13 @@ def _that_may_be_labels(cells: Values) -> set[str]:
     return set(texts.filter(is_short & (of_a_label | beyond_ascii)).to_list())
 
 
-def _is_one_of(cell: Any, words: set[str]) -> bool:
-    return isinstance(cell, str) and cell in words
-
-
 def _is_label(text: str) -> bool:
+    """Return whether a text is a label of a row of statistics: of a mean, a total, a spread or a quantile."""
     return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
 
 
 def _is_blank(cell: Any) -> bool:
+    """Return whether a cell holds nothing: it is missing, a blank text or an empty list."""
     if isinstance(cell, str):
         return not cell.strip()
     if absent(cell):

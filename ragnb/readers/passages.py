@@ -81,12 +81,14 @@ def _passages(value: Any) -> _Cell:
     passages: list[_Passage] = []
     understood = True
     for item in items:
-        passage = None
-        if not absent(item):
-            passage = _passage(item)
-            as_json = json.dumps(item, ensure_ascii=False, default=str) if not passage else ""
-            passages.append(passage or _Passage(as_json, None))
-        understood = understood and passage is not None
+        if absent(item):
+            understood = False
+            continue
+        passage = _passage(item)
+        if passage is None:
+            understood = False
+            passage = _Passage(json.dumps(item, ensure_ascii=False, default=str), None)
+        passages.append(passage)
     return _Cell(passages, understood)
 
 

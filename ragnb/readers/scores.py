@@ -40,38 +40,45 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     >>> metric_values(raw, Metric("faithfulness"), Lossy()).tolist()
     [0.5, 1.0, nan, 1.0]
     """
-    cells = raw.columns[metric.name]
-    whole = column(cells)
-    if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
-        values = whole.to_numpy(dtype=float, copy=True)
-        report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))
-    elif (
-        is_arrow(cells)
-        and (text := pl.Series(cells)).str.contains(f"^(?:{SIMPLE.pattern})?$").all()
-    ):
-        values = text.cast(pl.Float64, strict=False).to_numpy(writable=True)
-    elif set(map(type, cells)) == {str} and all(map(SIMPLE.fullmatch, filter(None, cells))):
-        values = np.array([float(cell or "nan") for cell in cells])
-    else:
+    values = _simple_numbers(raw.columns[metric.name], metric.name, report)
+    if values is None:
         values = np.array(_numbers(raw, metric, report), dtype=float)
     for end, near in near_ends(values, metric):
         report.add("clipped", metric.name, f"within {CLIP:g} of {end:g}", int(near.sum()))
         values[near] = end
     outside = (values < metric.low) | (values > metric.high)
+    present = values[~np.isnan(values)]
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
-        present = values[~np.isnan(values)]
+        # With the columns beside it where one judge may have scored them, a scale is proposed.
         low, high = raw.spans.get(metric.name, (present.min(), present.max()))
-        mixed = two_scales(present)
-        step = mixed or declare_step(metric.name, low, high)
+        step = two_scales(present) or declare_step(metric.name, low, high)
         raise RagnbError(
             f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
             f"{metric.low:g}..{metric.high:g} ({int(outside.sum())} of {len(present)} values do); {step}"
         )
     if metric.high > 1:
-        mixed = two_scales(values[~np.isnan(values)])
-        report.add("kept", metric.name, mixed, len(values) * bool(mixed))
+        mixed = two_scales(present)
+        if mixed:
+            report.add("kept", metric.name, mixed, len(values))
     return pd.Series(values)
+
+
+def _simple_numbers(cells: Any, name: str, report: Lossy) -> npt.NDArray[np.float64] | None:
+    """Return numbers, or texts of numbers in the usual notation, as floats at once; None where one is no such."""
+    whole = column(cells)
+    # An infinite number goes the long way, where its cell is named.
+    if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
+        if whole.dtype == bool:
+            report.add("mapped", name, _SAID_TRUE, len(cells))
+        return whole.to_numpy(dtype=float, copy=True)
+    if is_arrow(cells):
+        text = pl.Series(cells)
+        if text.str.contains(f"^(?:{SIMPLE.pattern})?$").all():
+            return text.cast(pl.Float64, strict=False).to_numpy(writable=True)
+    if set(map(type, cells)) == {str} and all(map(SIMPLE.fullmatch, filter(None, cells))):
+        return np.array([float(cell or "nan") for cell in cells])
+    return None
 
 
 def two_scales(values: npt.NDArray[np.float64]) -> str:
@@ -86,10 +93,12 @@ def two_scales(values: npt.NDArray[np.float64]) -> str:
     """
     small = values[(values >= 0) & (values <= 1)]
     large = values[values > 1]
-    fractions = int(((small > 0) & (small < 1)).sum())
-    least = max(2, _FEW_OF_A_SCALE * len(values))
-    few = fractions < least or len(large) < least
-    if few or large.min() < _GAP or large.max() > _MOST_PERCENT or values.min() < 0:
+    # 0 and 1 are on both scales and tell nothing.
+    n_fractions = int(((small > 0) & (small < 1)).sum())
+    fewest = max(2, _FEW_OF_A_SCALE * len(values))
+    if n_fractions < fewest or len(large) < fewest:
+        return ""
+    if large.min() < _GAP or large.max() > _MOST_PERCENT or values.min() < 0:
         return ""
     return (
         f"values on two scales: {len(small)} from {small.min():g} to {small.max():g} and {len(large)} from "
@@ -110,6 +119,7 @@ def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:
     high = float(metric.high)
     below = (values < low) & (values >= low - CLIP)
     above = (values != high) & (values >= high - ROUNDED) & (values <= high + CLIP)
+    # A count or a cost has no high end.
     return [(end, near) for end, near in ((low, below), (high, above)) if math.isfinite(end)]
 
 
@@ -120,61 +130,68 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
     where every number has one, so that no column is of two scales.
     """
     name = metric.name
-    given = raw.columns[metric.name]
+    given = raw.columns[name]
+    # NFKC turns full-width digits, as Chinese and Japanese keyboards write them, into the usual ones.
     cells = [
         unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell
         for cell in given
     ]
-    commas = [
-        i for i, cell in enumerate(cells) if isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell)
-    ]
-    for i in commas * (not raw.typed):
-        cells[i] = cells[i].replace(",", ".")
-    report.add("mapped", name, "decimal commas", len(commas) * (not raw.typed))
+    if not raw.typed:
+        n_commas = 0
+        for row, cell in enumerate(cells):
+            if isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell):
+                cells[row] = cell.replace(",", ".")
+                n_commas += 1
+        report.add("mapped", name, "decimal commas", n_commas)
     words = [str(cell).casefold() if isinstance(cell, str | bool) else None for cell in cells]
-    report.add("mapped", name, _SAID_TRUE, sum(w in VERDICTS for w in words))
-    marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
+    report.add("mapped", name, _SAID_TRUE, sum(word in VERDICTS for word in words))
+    marks_of_missing = NO_NUMBER - MISSING_WORDS
+    marks = [word for word in words if word in marks_of_missing]
     report.add("mapped", name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
-    present = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
-    verdicts = [verdict_value(cells[i]) for i in present]
-    if None not in verdicts:  # in words of merit too, as PASS and FAIL
-        values = [math.nan] * len(cells)
-        for i, verdict in zip(present, verdicts, strict=True):
-            values[i] = verdict[0] if verdict else math.nan
-        return values
-    if metric.high in (1, 100) and all(PERCENT.fullmatch(str(cells[i])) for i in present):
-        for i in present:
-            cells[i] = float(Decimal(cells[i].rstrip("% ")) / (1 if metric.high == 100 else 100))
-        report.add(
-            "mapped",
-            name,
-            f"percent signs, read as {metric.low:g} to {metric.high:g}",
-            len(present),
-        )
+    present = [
+        row for row, cell in enumerate(cells) if not absent(cell) and words[row] not in NO_NUMBER
+    ]
     values = [math.nan] * len(cells)
-    for i in present:
-        cell = cells[i]
-        word = words[i]
-        number = isinstance(cell, Real | Decimal | np.bool_) or (
-            word is not None and NUMBER.fullmatch(word)
-        )
-        if word in VERDICTS:
-            values[i] = VERDICTS[word]
-        elif number:
-            values[i] = float(cell)
-        else:
-            values[i] = math.inf
-        if math.isinf(values[i]):
-            is_percent = str(given[i]).strip().endswith("%")
-            if is_percent:
-                step = "; write 0.87 for 87%"
-            else:
-                step = (
-                    "; write a number in its place, or keep the column as text: "
-                    f"columns={{{name!r}: '{name}_text'}}"
-                )
-            raise RagnbError(
-                f"{raw.where(i)}column {name!r}: found {repr(given[i])[:80]}, "
-                f"expected a number or an empty cell{step}"
-            )
+    verdicts = [verdict_value(cells[row]) for row in present]
+    if None not in verdicts:  # in words of merit too, as PASS and FAIL
+        for row, verdict in zip(present, verdicts, strict=True):
+            values[row] = verdict[0] if verdict else math.nan
+        return values
+    if metric.high in (1, 100) and all(PERCENT.fullmatch(str(cells[row])) for row in present):
+        divisor = 1 if metric.high == 100 else 100
+        for row in present:
+            cells[row] = float(Decimal(cells[row].rstrip("% ")) / divisor)
+        why = f"percent signs, read as {metric.low:g} to {metric.high:g}"
+        report.add("mapped", name, why, len(present))
+    for row in present:
+        value = _number(cells[row], words[row])
+        if math.isinf(value):
+            raise _no_number(raw, name, row, given[row])
+        values[row] = value
     return values
+
+
+def _number(cell: Any, word: str | None) -> float:
+    """Return the number in a cell, whose text in lower case is `word`; infinity for what is none."""
+    if word in VERDICTS:
+        return VERDICTS[word]
+    if isinstance(cell, Real | Decimal | np.bool_):
+        return float(cell)
+    if word is not None and NUMBER.fullmatch(word):
+        return float(cell)
+    return math.inf
+
+
+def _no_number(raw: Raw, name: str, row: int, cell: Any) -> RagnbError:
+    """Return the refusal of a cell that is no number, with its place."""
+    if str(cell).strip().endswith("%"):
+        step = "; write 0.87 for 87%"
+    else:
+        step = (
+            "; write a number in its place, or keep the column as text: "
+            f"columns={{{name!r}: '{name}_text'}}"
+        )
+    return RagnbError(
+        f"{raw.where(row)}column {name!r}: found {repr(cell)[:80]}, "
+        f"expected a number or an empty cell{step}"
+    )
