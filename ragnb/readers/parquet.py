@@ -15,6 +15,16 @@ _MAGIC = b"PAR1"
 _ROW_GROUPS = 4
 _TOTAL_BYTE_SIZE = 2  # the field's number in RowGroup, parquet.thrift
 _DEEPEST = 32  # levels of Thrift, more than any footer has
+# Kinds of values in Thrift's compact protocol; a map (11) is in no footer of Parquet.
+_TRUE = 1
+_FALSE = 2
+_BYTE = 3
+_INTEGERS = (4, 5, 6)  # of 16, 32 and 64 bits
+_DOUBLE = 7
+_BINARY = 8
+_LIST = 9
+_SET = 10
+_STRUCT = 12
 
 
 def unpacked_bytes(data: bytes) -> int | None:
@@ -31,6 +41,8 @@ def unpacked_bytes(data: bytes) -> int | None:
     >>> unpacked_bytes(b"PAR1") is None
     True
     """
+    # A file ends in its footer, the length of this in four bytes, and the mark.
+
     length = int.from_bytes(data[-8:-4], "little")
     if data[-4:] != _MAGIC or length + 12 > len(data):
         return None
@@ -102,6 +114,7 @@ class _Compact:
         fields: dict[int, Any] = {}
         number = 0
         while head := self.byte():
+            # The number of a field is written as the step from the one before, where that is less than 16.
             step = head >> 4
             number = number + step if step else self.signed()
             fields[number] = self.value(head & 0x0F, depth, of_a_field=True)
@@ -111,27 +124,28 @@ class _Compact:
         """Return a value of a kind; a truth value is the kind of its field, and a byte in a list."""
         if depth > _DEEPEST:
             raise ValueError("nested too deep")
-        if kind in (1, 2):
+        if kind in (_TRUE, _FALSE):
             if of_a_field:
-                return kind == 1
+                return kind == _TRUE
             return self.byte() == 1
-        if kind == 3:
+        if kind == _BYTE:
             return self.byte()
-        if kind in (4, 5, 6):
+        if kind in _INTEGERS:
             return self.signed()
-        if kind == 7:
+        if kind == _DOUBLE:
             self.place += 8
-            return None
-        if kind == 8:
+            return None  # no number with a fraction is needed
+        if kind == _BINARY:
             length = self.varint()  # moves the place itself
             self.place += length
             return None  # no text is needed
-        if kind in (9, 10):
+        if kind in (_LIST, _SET):
+            # Four bits of size, all set where it does not fit and follows, and four of the kind.
             head = self.byte()
             size = head >> 4 if head >> 4 < 15 else self.varint()
             if size > len(self.data):
                 raise ValueError("a list of more entries than bytes")
             return [self.value(head & 0x0F, depth + 1) for _ in range(size)]
-        if kind == 12:
+        if kind == _STRUCT:
             return self.struct(depth + 1)
         raise ValueError(f"kind {kind}")
