@@ -510,10 +510,13 @@ def unlisted(
     for row in others:
         # Only what both have can be compared. First the question, as ids may count the records of each list anew.
         names = {kind: name for kind, name in _names_of(row).items() if listed[kind]}
-        kind = next(iter(names), None)
-        if kind is not None and not _is_among(names[kind], listed[kind]):
+        first_kind = next(iter(names), None)
+        if first_kind is None:
+            continue
+        name = names[first_kind]
+        if not _is_among(name, listed[first_kind]):
             unlisted_rows.append(row)
-            listed[kind].add(names[kind])
+            listed[first_kind].add(name)
     return unlisted_rows
 
 
