@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
+from ragnb.calibration.cells import cells_of, design, fingerprint, flags
 from ragnb.calibration.corrected import (
     DRAW,
+    ROUGH,
     corrected_row,
     corrected_ways,
     doubtful_draws,
@@ -28,20 +30,14 @@ from ragnb.calibration.measures import (
 from ragnb.calibration.ratings import (
     ALL,
     PROBABILITY,
-    ROUGH,
     USUAL_GROUPS,
     Asked,
-    Missing,
     Names,
-    Scale,
     brought_ratings,
-    cells_of,
     columns_of,
-    design,
-    fingerprint,
-    flags,
     opened_blocks,
 )
+from ragnb.calibration.scores import Missing, Scale
 from ragnb.calibration.sentences import name_of, summary
 from ragnb.calibration.verdict import labels_line, reasons_of, sides_of, verdict_row
 from ragnb.calibration.words import LAYOUT, TONES, TRUST, filled, told

@@ -10,30 +10,19 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.ratings import (
-    LEAST_REPRESENTED,
-    ROUGH,
-    Asked,
-    Missing,
-    Names,
-    Scale,
-    bias,
-    brought_ratings,
-    cells_of,
-    design,
-    mean,
-    opened_blocks,
-    with_ends,
-)
+from ragnb.calibration.cells import bias, cells_of, design, mean
+from ragnb.calibration.ratings import Asked, Names, brought_ratings, opened_blocks, with_ends
+from ragnb.calibration.scores import Missing, Scale
 from ragnb.calibration.words import BETWEEN, LAYOUT, told
-from ragnb.errors import (
-    RagnbError,
-)
+from ragnb.errors import RagnbError
 from ragnb.texts import load
 
 WAYS = {"judge": "judge_", "human": "human_", "corrected": ""}
 DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
 DRAW_LEVEL = 0.01  # a warning about how labels were drawn is false once in a hundred honest draws
+# Where Σ 1/p of the labels is a smaller part of the population, rows with small chances are missing.
+LEAST_REPRESENTED = 0.8
+ROUGH = 20  # fewer clusters make intervals that are themselves rough
 
 
 def corrected_mean(

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb.calibration.rating_table import JUDGE_NAME, KEYS, NAMES, NUMBERED, Table
-from ragnb.calibration.ratings import Missing, Names, Scale, as_list, need_pandas
+from ragnb.calibration.ratings import Names, need_pandas
+from ragnb.calibration.scores import Missing, Scale, as_list
 from ragnb.calibration.tidying import about_the_same, finish, joined, tidy
 from ragnb.errors import RagnbError, did_you_mean, listing, need_known
 from ragnb.readers.cells import as_id

@@ -10,21 +10,9 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.ratings import (
-    Asked,
-    Missing,
-    Names,
-    bias,
-    brought_ratings,
-    cells_of,
-    design,
-    flags,
-    mean,
-    opened_blocks,
-    random_groups,
-    share,
-    with_ends,
-)
+from ragnb.calibration.cells import bias, cells_of, design, flags, mean, random_groups, share
+from ragnb.calibration.ratings import Asked, Names, brought_ratings, opened_blocks, with_ends
+from ragnb.calibration.scores import Missing
 from ragnb.calibration.words import LAYOUT, NOT_PROVEN, REJECT, TRUST
 from ragnb.stats import NONE, SLACK, Array, Estimate
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration.card import CalibrationCard, calibrate
-from ragnb.calibration.ratings import ALL, PROBABILITY, Names, as_list, brought_ratings
+from ragnb.calibration.ratings import ALL, PROBABILITY, Names, brought_ratings
+from ragnb.calibration.scores import as_list
 from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.markup import amount, amounts, count, ends, number, percent, signed
 from ragnb.markup.blocks import Mark, Section, Small, Table, Text

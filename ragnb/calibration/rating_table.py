@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, Scale, settled
+from ragnb.calibration.ratings import PROBABILITY
+from ragnb.calibration.scores import OUTSIDE, Scale, settled
 from ragnb.errors import listing
 from ragnb.readers.columns import other_values
 from ragnb.readers.facts import verdict_value

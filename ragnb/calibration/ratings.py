@@ -1,11 +1,10 @@
-"""Ratings of people beside the scores of judges, side by side: what was asked, and how it is read."""
+"""Ratings of people beside the scores of judges: what was asked, and the one table that every layout becomes."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,26 +14,26 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import (
-    RagnbError,
-    did_you_mean,
-    need_columns,
-    not_a_frame,
+from ragnb.calibration.scores import (
+    Missing,
+    are_verdicts,
+    as_list,
+    guess_scale,
+    numbers,
+    settled,
+    without_marks,
 )
+from ragnb.errors import RagnbError, did_you_mean, need_columns, not_a_frame
 from ragnb.readers.frames import is_frame
 from ragnb.stats import SLACK, Array, Estimate
 from ragnb.weights import collected, column_names
 from ragnb.weights.columns import as_pandas, coded, opened, swift
 
 Names = str | Sequence[str]
-Missing = float | str | Sequence[float | str] | None
-Scale = tuple[float, float]
-OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
 USUAL = ("dimension", "cluster")  # columns that need not be there
-_COUNT = "__rows"
-MOST_CLUSTERS = 1000  # that a jackknife leaves out one by one; more are put together at random
+_COUNT = "__rows"  # how many equal rows of a query one row stands for
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
 USUAL_GROUPS = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
 
@@ -81,15 +80,6 @@ class Asked:
         return bool(bias.low >= -self.delta and bias.high <= self.delta)
 
 
-def as_list(values: Any) -> list[Any]:
-    """Return one name or number, or several, as a list; None is none."""
-    if values is None:
-        return []
-    if np.ndim(values) == 0:
-        return [values]
-    return list(values)
-
-
 def need_pandas(frame: object, reader: str) -> None:
     """Refuse what is no pandas frame, with the function that reads one."""
     if not isinstance(frame, pd.DataFrame):
@@ -108,9 +98,13 @@ def opened_blocks(
         if by:
             parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False)
         for labels, rows in parts:
-            if asked.whole or not rows["further"].all():
-                named = {column[1:]: label for column, label in zip(by, labels, strict=True)}
-                blocks.append(({"judge": name} | named, rows, opened_as))
+            # A dimension that only the judge scored has no row on a card; a corrected mean (`whole`) says that it
+            # has no labels.
+            if not asked.whole and rows["further"].all():
+                continue
+            head = {"judge": name}
+            head |= {column[1:]: label for column, label in zip(by, labels, strict=True)}
+            blocks.append((head, rows, opened_as))
     return blocks
 
 
@@ -140,55 +134,66 @@ def open_ratings(
     >>> open_ratings(frame, "judge", Asked())[1].scale
     (2.0, 5.0)
     """
-    table, scores = _checked(frame, judge, asked)
-    low, high = map(float, asked.scale or _guess_scale(scores))
-    if asked.usual and (low, high) == (0, 1) and are_verdicts(table):
+    rated, scores = _checked(frame, judge, asked)
+    low, high = map(float, asked.scale or guess_scale(scores))
+    # Pass and fail are a point apart, as far as the usual tolerance goes.
+    if asked.usual and (low, high) == (0, 1) and are_verdicts(rated):
         asked = replace(asked, tolerance=0.0)
     if not 0 <= asked.tolerance < high - low:
         raise RagnbError(
             f"tolerance={asked.tolerance:g} on a scale of {low:g}..{high:g}: every score lies within it; give "
             f"points of the scale, such as tolerance={(high - low) / 10:g}"
         )
-    parts = [table.assign(further=False)]
+    parts = [rated.assign(further=False)]
     if judged is not None:
-        needs = [str(name)[1:] for name in table if asked.whole and str(name)[0] == ":"]
-        needs += as_list(asked.cluster if "cluster" in table else None)
+        needs = as_list(asked.cluster) if "cluster" in rated else []
+        # Whole rows are matched by item, dimension and system: what the ratings have of these, `judged` needs too.
+        if asked.whole:
+            needs = [str(name)[1:] for name in rated if str(name)[0] == ":"] + needs
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
-    if asked.whole:
-        by = []
-    else:
-        by = [f":{name}" for name in as_list(asked.by)]
+    by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
+    # Only `dimension` may be missing (see `USUAL`); one label then stands for all rows.
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
-    if "cluster" in (table := pd.concat(parts, ignore_index=True)):
-        codes = coded(table["cluster"], compose=True).codes
-        if not (codes < 0).all():
-            # Where others have a cluster, a row without one is its own.
-            codes = stats.lone_apart(codes)
-        table["cluster"] = codes
-    elif len(table) and np.ptp(table["weight"]) > 0:
-        # Lone ratings of unequal weights are their own clusters.
-        table["cluster"] = np.arange(len(table))
-    else:
-        table["cluster"] = -1
+    table = pd.concat(parts, ignore_index=True)
+    table["cluster"] = _cluster_codes(table)
     if asked.whole:
         refuse_twice(table, asked.item)
     else:
-        for name, column in table.filter(regex="^:").items():
-            number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(
-                column
-            )
-            if name in by or not number or column.nunique() <= FEW_NUMBERS:
-                table[name] = _labels(column)
-        table = _counted(table)
+        table = counted(_with_labels(table, by))
     if asked.delta is None:
-        delta = (high - low) / 18
+        delta = (high - low) / 18  # half a point on 1–10
     else:
         delta = asked.delta
     return table, replace(asked, scale=(low, high), delta=delta)
 
 
-def _counted(table: pd.DataFrame) -> pd.DataFrame:
+def _cluster_codes(table: pd.DataFrame) -> Any:
+    """Return the cluster of each row as a code; −1, for every row, where each stands alone."""
+    if "cluster" in table:
+        codes = coded(table["cluster"], compose=True).codes
+        if (codes < 0).all():
+            return codes
+        # Where others have a cluster, a row without one is its own.
+        return stats.lone_apart(codes)
+    if len(table) and np.ptp(table["weight"]) > 0:
+        # Lone ratings of unequal weights are their own clusters.
+        return np.arange(len(table))
+    return -1
+
+
+def _with_labels(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return a table whose columns of groups hold labels; amounts, such as lengths, stay numbers."""
+    columns = {}
+    for name, column in table.filter(regex="^:").items():
+        # Pandas counts bool among the numeric dtypes; yes and no are labels.
+        is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        if name in by or not is_number or column.nunique() <= FEW_NUMBERS:
+            columns[str(name)] = _labels(column)
+    return table.assign(**columns)
+
+
+def counted(table: pd.DataFrame) -> pd.DataFrame:
     """Return the distinct rows of a table with the number of ratings that each represents."""
     rows = table.groupby(
         list(table.columns.drop("count")), sort=False, dropna=False, observed=True
@@ -203,9 +208,9 @@ def _labels(column: pd.Series) -> Any:
         names = label.names
     else:
         names = ("", *label.names)
-    return pd.Categorical.from_codes(
-        np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names)
-    )
+    shift = len(names) - len(label.names)  # 1 where "" was put before the others
+    codes = np.maximum(label.codes + shift, 0)  # a missing label, −1, is "" too
+    return pd.Categorical.from_codes(codes, pd.Index(names))
 
 
 def brought_ratings(ratings: Any, judge: Names, human: Names) -> tuple[Any, Names, Names]:
@@ -215,14 +220,16 @@ def brought_ratings(ratings: Any, judge: Names, human: Names) -> tuple[Any, Name
     # The readers of ratings stand on this module.
     from ragnb.calibration.labels import read_ratings
 
-    asked: dict[str, Any] = {"judge": judge, "human": human}
-    given: dict[str, Any] = {role: names for role, names in asked.items() if names != role}
-    frame = read_ratings(ratings, **given)
-    called = {
-        role: role if isinstance(names, str) and names not in frame.columns else names
-        for role, names in asked.items()
+    named: dict[str, Any] = {"judge": judge, "human": human}
+    # Under their usual names `read_ratings` looks for columns itself, by all the names that files give them.
+    frame = read_ratings(ratings, **{role: name for role, name in named.items() if name != role})
+    # It renames a single column to its role.
+    named |= {
+        role: role
+        for role, name in named.items()
+        if isinstance(name, str) and name not in frame.columns
     }
-    return frame, called["judge"], called["human"]
+    return frame, named["judge"], named["human"]
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -247,9 +254,10 @@ def _sides_of(columns: Sequence[str], asked: Asked) -> _Sides:
     if len(people) > 1:
         raters = people
     else:
+        # human1, human2, … as far as they go; of nobody, as for rows that a judge alone scored, there are none.
         numbered = (f"{name}{k}" for name in people for k in itertools.count(1))
         raters = list(itertools.takewhile(columns.__contains__, numbered))
-    if len(raters) <= 1:
+    if len(raters) == 1:
         raters = []
     # Where there is a column for each rater, one of all of them would be their mean.
     if len(people) > 1 or (raters and people[0] not in columns):
@@ -265,16 +273,19 @@ def _table_of(
 ) -> pd.DataFrame:
     """Return the columns of a frame that are looked at; equal rows of a query are counted where they are."""
     columns = columns_of(frame)
-    more = {*kept, *as_list(asked.cluster)}
+    if_there = {*kept, *as_list(asked.cluster)}
+    # Rows that a judge alone scored are nobody's labels, and need no chance of having been drawn.
     if as_list(asked.human):
-        more.add(PROBABILITY)
+        if_there.add(PROBABILITY)
     if sides.is_long:
-        more |= {asked.rater, asked.item}
-    used = [*dict.fromkeys([*wanted, *(name for name in columns if name in more)])]
+        if_there |= {asked.rater, asked.item}
+    # A column may be asked for twice, as a group and as the cluster.
+    used = [*dict.fromkeys([*wanted, *(name for name in columns if name in if_there)])]
     if isinstance(frame, pd.DataFrame):
         return frame[used]
     part = opened(frame).select(*used)
-    if not (asked.whole or sides.is_long or PROBABILITY in used):
+    needs_single_rows = asked.whole or sides.is_long or PROBABILITY in used
+    if not needs_single_rows:
         part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
     return as_pandas(collected(part).to_native())
 
@@ -285,19 +296,20 @@ def _checked(
     """Return a frame's rows with their scores in their scale and their weights; and the scores by column."""
     columns = columns_of(frame)
     sides = _sides_of(columns, asked)
-    human = sides.human
-    raters = sides.raters
     by = as_list(asked.by)
-    clusters = as_list(asked.cluster)
-    named = [name for name in (*by, *clusters) if name not in USUAL]
-    wanted = [judge, *human, *raters, *named, *needs]
+    named = [name for name in (*by, *as_list(asked.cluster)) if name not in USUAL]
+    wanted = [judge, *sides.human, *sides.raters, *named, *needs]
     for name in wanted:
         if name not in columns:
             raise RagnbError(
                 f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}"
             )
-    kept = [*([asked.item] * asked.whole), "system", *by, *asked.groups]
+    kept = ["system", *by, *asked.groups]
+    if asked.whole:
+        kept = [asked.item, *kept]
     table = _table_of(frame, wanted, kept, sides, asked)
+    human = sides.human
+    raters = sides.raters
     if sides.is_long:
         table = side_by_side(table, judge, human[0], asked)
         human = []
@@ -306,11 +318,9 @@ def _checked(
     scores = settled(
         scores, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: "
     )
-    rows = (
-        table[[name for name in dict.fromkeys(kept) if name in table]]
-        .add_prefix(":")
-        .reset_index(drop=True)
-    )
+    # The caller's columns are prefixed: one may be called count or weight, as ours are.
+    kept_there = [name for name in dict.fromkeys(kept) if name in table]
+    rows = table[kept_there].add_prefix(":").reset_index(drop=True)
     if asked.cluster in table:
         rows["cluster"] = table[asked.cluster].to_numpy()
         alone = rows["cluster"].isna()
@@ -322,11 +332,17 @@ def _checked(
             )
     grid = pd.DataFrame({f"rater{k}": scores[name] for k, name in enumerate(raters)}, rows.index)
     rows["judge"] = scores[judge]
-    rows["human"] = scores[human[0]] if human else grid.mean(axis=1).to_numpy(dtype=float)
-    rows["count"] = table[_COUNT].to_numpy(dtype=float) if _COUNT in table else 1.0
-    rows["weight"] = _sampling_weights(
-        table, rows[["judge", "human"]].notna().all(axis=1).to_numpy(), where
-    )
+    if human:
+        rows["human"] = scores[human[0]]
+    else:
+        # Where there are no raters either, as of rows that a judge alone scored, the mean of no column is nan.
+        rows["human"] = grid.mean(axis=1).to_numpy(dtype=float)
+    if _COUNT in table:
+        rows["count"] = table[_COUNT].to_numpy(dtype=float)
+    else:
+        rows["count"] = 1.0
+    has_both = rows[["judge", "human"]].notna().all(axis=1).to_numpy()
+    rows["weight"] = _sampling_weights(table, has_both, where)
     return rows.join(grid), scores
 
 
@@ -338,16 +354,18 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         f"It says which rows of column {asked.rater!r} belong to one item.",
     )
     score = numbers(table, human)
+    # A row without a rater is an item that nobody rated; a score on it would be nobody's.
     rated = table[asked.rater].notna().to_numpy()
-    if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
+    by_nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
+    if by_nobody.any():
         raise RagnbError(
-            f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}"
+            f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(by_nobody))]!r}"
         )
-    same = [
-        c for c in (asked.item, "system", *as_list(asked.by), asked.cluster) if c in table.columns
-    ]
+    keys = [asked.item, "system", *as_list(asked.by), asked.cluster]
+    same = [name for name in keys if name in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
+    # `unstack` below needs one score for each item and rater.
     if given.index.has_duplicates:
         row = table[rated].iloc[int(np.argmax(given.index.duplicated()))]
         raise RagnbError(
@@ -357,14 +375,18 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     same_for_all_raters = [name for name in (judge, PROBABILITY) if name in table.columns]
     for column in same_for_all_raters:
         scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
-        if (apart := scores.max() - scores.min() > SLACK).any():
-            name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]
+        differs = scores.max() - scores.min() > SLACK
+        if differs.any():
+            name = table[asked.item].iloc[int(np.argmax(item == differs.idxmax()))]
             raise RagnbError(
                 f"item {name} has several scores in column {column!r}; give one score per item"
             )
-    grid = given.unstack().reindex(range(int(item.max(initial=-1)) + 1))
-    out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
-    return out.join(grid.set_axis([f"__rater{k}" for k in range(grid.shape[1])], axis=1))
+    # Numbers of items are given in order of appearance, in which `drop_duplicates` leaves the items, too.
+    n_items = int(item.max(initial=-1)) + 1
+    grid = given.unstack().reindex(range(n_items))
+    grid = grid.set_axis([f"__rater{k}" for k in range(grid.shape[1])], axis=1)
+    items = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
+    return items.join(grid)
 
 
 def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: str) -> Array:
@@ -372,213 +394,17 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
     if PROBABILITY not in table.columns:
         return np.ones(len(table))
     chance = numbers(table, PROBABILITY, where)
-    if (wrong := rated & ~((chance > 0) & (chance <= 1))).any():
-        row = table.index[int(np.argmax(wrong))]
-        value = chance[int(np.argmax(wrong))]
+    # Written so that a missing chance, nan, is wrong, too.
+    wrong = rated & ~((chance > 0) & (chance <= 1))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        row = table.index[first]
+        value = chance[first]
         raise RagnbError(
             f"{where}column {PROBABILITY!r}, row {row!r}: {value:g} is not in (0, 1]; give every labelled row the "
             "chance with which it was drawn, or leave the column out"
         )
     return 1 / np.where(rated, chance, 1.0)
-
-
-def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
-    """Return a column of scores as floats, nan if missing; text and infinite values raise RagnbError."""
-    if not pd.api.types.is_numeric_dtype(column := table[name]):
-        for at in (at for at, value in enumerate(column) if isinstance(value, str)):
-            raise RagnbError(
-                f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
-                "read the file with rn.read_ratings, or convert the column to numbers"
-            )
-    if np.isinf(
-        values := np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-    ).any():
-        raise RagnbError(
-            f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing"
-        )
-    return values
-
-
-def without_marks(values: Array, missing: Missing) -> Array:
-    """Return scores with nan for the numbers that mean no score."""
-    for mark in (mark for mark in as_list(missing) if mark != OUTSIDE):
-        values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
-    return values
-
-
-def settled(
-    named: Mapping[str, Array], scale: Scale | None, missing: Missing, where: Callable[[int], str]
-) -> dict[str, Array]:
-    """Return columns of scores within their scale, nan for values declared as missing.
-
-    Parameters
-    ----------
-    missing : number or several, optional
-        Marks; ``"outside"`` among them is whatever is outside the scale.
-    where : callable
-        The place of a row, in the words before a refusal.
-
-    Raises
-    ------
-    RagnbError
-        For what is outside the scale, and for −1 as the only number below 0 without a word about it.
-
-    Examples
-    --------
-    >>> settled({"judge": np.array([4.0, -1.0])}, (1, 5), "outside", str)
-    {'judge': array([ 4., nan])}
-    """
-    low, high = (-np.inf, np.inf) if scale is None else scale
-    if (outside := OUTSIDE in as_list(missing)) and scale is None:
-        raise RagnbError(
-            'missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)'
-        )
-    if scale is not None and not (low < high and np.isfinite([low, high]).all()):
-        raise RagnbError(
-            f"scale={scale} is not a scale; give its lowest and highest label, such as (1, 5)"
-        )
-    found = {name: without_marks(values, missing) for name, values in named.items()}
-    unsaid = scale is None and all((values[values < 0] == -1).all() for values in found.values())
-    for name, values in found.items():
-        below = values < 0
-        off = (values < low - SLACK) | (values > high + SLACK)
-        if unsaid and below.any():
-            raise RagnbError(
-                f"{where(int(np.argmax(below)))}column {name!r}: found -1 in {below.sum()} of {len(values)} rows, "
-                "and no other number below 0; set missing=-1 if it means a reply that could not be parsed, or "
-                "the scale, such as scale=(-1, 1), if it is a score"
-            )
-        if outside:
-            found[name] = np.where(off, np.nan, values)
-        elif off.any():
-            first = f"{values[off][0]:g}"
-            raise RagnbError(
-                f"{where(int(np.argmax(off)))}column {name!r}: {first} lies outside the scale {low:g} to {high:g} "
-                f"({off.sum()} of {(~np.isnan(values)).sum()} scores do); set missing={first} if it means no "
-                'score, missing="outside" if all of them do, or widen it'
-            )
-    return found
-
-
-def _guess_scale(named: Mapping[str, Array]) -> Scale:
-    """Return the whole numbers around the observed scores; refuse a judge on 0–1 with humans on a longer scale."""
-    judge, *others = named.values()
-    top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
-    if ((judge > 0) & (judge < 1)).any() and np.nanmax(judge) <= 1 and top > 1:
-        raise RagnbError(
-            f"the judge's scores lie in 0..1 and the human scores go up to {top:g}: rescale both to one scale "
-            "first (low + (high − low)·score), or give scale= if they already are"
-        )
-    seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
-    if not len(seen):
-        return 0.0, 1.0
-    low = float(np.floor(seen.min()))
-    high = float(np.ceil(seen.max()))
-    # Of scores that are all equal, a scale of no length would divide by 0.
-    return low, max(high, low + 1.0)
-
-
-def design(cells: pd.DataFrame, *, of_sums: bool = False) -> dict[str, Any]:
-    """Return the keyword arguments of the means in `ragnb.stats`.
-
-    Functions of sums take no weights: for them a weight is a fraction of a row.
-    """
-    if (cells["cluster"] < 0).all():
-        clusters = None
-    else:
-        clusters = cells["cluster"].to_numpy()
-    counts = cells["count"].to_numpy()
-    weights = cells["weight"].to_numpy()
-    if of_sums:
-        by_row = {"counts": counts * weights}
-    else:
-        by_row = {"counts": counts, "weights": weights}
-    return {"clusters": clusters, **by_row}
-
-
-def flags(cells: pd.DataFrame, asked: Asked) -> Array:
-    """Return which pairs agree within the tolerance."""
-    return stats.within(cells["judge"], cells["human"], asked.tolerance)
-
-
-def mean(values: Any, cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
-    """Return the clustered mean of one value per cell."""
-    return stats.clustered_mean(values, **{**design(cells), "level": asked.level} | options)
-
-
-def share(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
-    """Return the share of pairs within the tolerance."""
-    how = {**design(cells), "tolerance": asked.tolerance, "level": asked.level} | options
-    return stats.within_share(cells["judge"], cells["human"], **how)
-
-
-def bias(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
-    """Return the mean of judge − human."""
-    return stats.bias(
-        cells["judge"], cells["human"], **{**design(cells), "level": asked.level} | options
-    )
-
-
-def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
-    """Return the distinct pairs among rows of opened ratings, within clusters and groups.
-
-    Returns
-    -------
-    DataFrame
-        ``judge, human, cluster`` (−1 where every rating stands alone), ``count``, the ratings of each, ``weight``,
-        1 / inclusion probability, on average 1 (where they differ, every rating has a cluster), ``group``.
-
-    Examples
-    --------
-    >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked())[0]
-    >>> cells_of(rows)["count"].tolist()
-    [1.0, 2.0]
-    """
-    keys = ["group", "cluster", "human", "judge", "weight"]
-    pairs = rows[[*keys[1:], "count"]].assign(group=group).dropna(subset=["human", "judge"])
-    cells = _counted(pairs).sort_values(keys, ignore_index=True)
-    counts = cells["count"].to_numpy()
-    weights = cells["weight"].to_numpy() / cells["weight"].max()  # equal ones are exactly 1
-    return cells.assign(weight=weights * counts.sum() / max(float(counts @ weights), 1e-300))
-
-
-def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Return the cells with at most 1,000 clusters; single ratings and surplus clusters are grouped.
-
-    Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
-    chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.
-    """
-    rng = np.random.default_rng(seed)
-    code = stats.packed(cells["cluster"].to_numpy())
-    if (cells["cluster"] >= 0).all():
-        many = code.max(initial=-1) + 1
-        few = many <= MOST_CLUSTERS
-        if few:
-            return cells
-        return cells.assign(cluster=rng.permutation(many)[code] % MOST_CLUSTERS)
-    at = np.repeat(np.arange(len(cells)), cells["count"].astype(int))
-    groups = min(MOST_CLUSTERS, len(at))
-    pairs, sizes = np.unique(at * groups + rng.permutation(len(at)) % groups, return_counts=True)
-    return cells.take(pairs // groups).assign(cluster=pairs % groups, count=sizes.astype(float))
-
-
-def fingerprint(parts: Mapping[str, pd.DataFrame]) -> str:
-    """Return the SHA-256 of the cells, the same whatever the engine and the order of the rows."""
-    digest = hashlib.sha256()
-    for name, cells in parts.items():
-        digest.update(name.encode())
-        lone = (cells["cluster"] < 0).all()
-        alike = np.ptp(cells["weight"]) == 0
-        codes = cells.assign(cluster=stats.packed(cells["cluster"].to_numpy()))
-        for column in (
-            "judge",
-            "human",
-            *["cluster"] * (not lone),
-            "count",
-            *["weight"] * (not alike),
-        ):
-            digest.update(np.round(codes[column].to_numpy(dtype="<f8"), 9).tobytes())
-    return digest.hexdigest()
 
 
 def with_ends(found: Estimate, name: str = "value", ends: str = "") -> dict[str, float]:
@@ -592,29 +418,24 @@ def with_ends(found: Estimate, name: str = "value", ends: str = "") -> dict[str,
     return {name: found.value, f"{ends}low": found.low, f"{ends}high": found.high}
 
 
-def are_verdicts(table: pd.DataFrame) -> bool:
-    """Whether all scores are 0 or 1, as pass and fail are read."""
-    scores = table[["judge", "human"]].to_numpy(dtype=float)
-    return bool(np.isin(scores[~np.isnan(scores)], (0, 1)).all())
-
-
 def refuse_twice(table: pd.DataFrame, item: str) -> None:
     """Refuse an item that appears twice."""
     keys = table.filter(regex="^:").rename(columns=lambda name: name[1:])
     further = table["further"]
     again = keys.assign(further=further).duplicated()
-    both = keys.astype(str).duplicated() & further
-    for first in keys[again & (item in keys)][:1].to_dict("records"):
+    # As text: an id may be a number in one of the two tables and a word in the other.
+    in_both = keys.astype(str).duplicated() & further
+    # Without a column of items, rows that look alike may be of different items.
+    if item not in keys:
+        return
+    if again.any():
+        first = keys[again][:1].to_dict("records")[0]
         raise RagnbError(
             f"{first} appears twice; give one row per item, or a column 'rater' that distinguishes them"
         )
-    for first in keys[both & (item in keys)][:1].to_dict("records"):
+    if in_both.any():
+        first = keys[in_both][:1].to_dict("records")[0]
         raise RagnbError(
-            f"{int(both.sum())} rows of judged are in ratings too, the first {first}: they would count "
+            f"{int(in_both.sum())} rows of judged are in ratings too, the first {first}: they would count "
             "twice; keep only unlabelled rows in judged"
         )
-
-
-# Where Σ 1/p of the labels is a smaller part of the population, rows with small chances are missing.
-LEAST_REPRESENTED = 0.8
-ROUGH = 20  # fewer clusters make intervals that are themselves rough

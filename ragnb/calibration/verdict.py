@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
+from ragnb.calibration.cells import bias, share
 from ragnb.calibration.measures import Measures, over_constant
-from ragnb.calibration.ratings import Asked, bias, share, with_ends
+from ragnb.calibration.ratings import Asked, with_ends
 from ragnb.calibration.sentences import if_exact, name_of, share_line
 from ragnb.calibration.words import (
     INFLATED,
