@@ -4,7 +4,7 @@ A share within ±1 alone proves nothing: a judge that always gives one number of
 is compared with chance, the best constant score and the human ceiling, with intervals that respect clusters.
 """
 
-from ragnb.calibration.card import CalibrationCard, calibrate
+from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.corrected import corrected_mean, corrected_ways
 from ragnb.calibration.golden import check_golden, golden_template, read_golden, write_golden
 from ragnb.calibration.labels import (
@@ -24,3 +24,4 @@ from ragnb.calibration.sheets import (
     reading_of_rated,
     write_labels,
 )
+from ragnb.calibration.study import calibrate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -91,10 +91,11 @@ def corrected_mean(
     judged = brought_ratings(judged, judge, human)[0]
     ratings, named, human = brought_ratings(ratings, judge, human)
     judge = str(named)
+    # Whole: labelled and judged rows are matched by item, and each is needed with its cluster.
     asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
     if not 0 < level < 1:
         raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
-    load(lang)
+    load(lang)  # refuses an unknown language before the work
     blocks = opened_blocks(ratings, judge, asked, judged)
     if not any(part["human"].notna().any() for _, part, _ in blocks):
         raise RagnbError(
@@ -103,7 +104,8 @@ def corrected_mean(
     rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in blocks]
     for row in doubtful_draws(rows):
         row["note"] += BETWEEN[lang] + draw_text(row, lang)
-    return pd.DataFrame(rows, columns=[*list(blocks[0][0])[1:], *LAYOUT["frames"]["means"]])
+    _judge, *by_columns = blocks[0][0]  # there is one judge, so no column says which
+    return pd.DataFrame(rows, columns=[*by_columns, *LAYOUT["frames"]["means"]])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -140,42 +142,79 @@ def _ends(part: pd.DataFrame) -> Scale:
 def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, Any]:
     """Return one row of the result: the three means with their intervals, the bias, and a note."""
     cells = cells_of(part)
-    seen = part["judge"].notna()
-    labelled = part["human"].notna()
-    off = bias(cells, asked)
-    alone = design(part)["clusters"] is None
-    n_judged, unjudged = (
-        int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen)
+    is_judged = part["judge"].notna()
+    is_labelled = part["human"].notna()
+    n_judged = int(part.loc[is_judged & ~is_labelled, "count"].sum())
+    n_unjudged = int(part.loc[is_labelled & ~is_judged, "count"].sum())
+    bias_found = bias(cells, asked)
+    row: dict[str, Any] = {
+        "n": bias_found.n,
+        "n_judged": n_judged,
+        "n_clusters": bias_found.n_clusters,
+    }
+    # A judge's mean is never shown without its bias, of which one label or none tells nothing.
+    if bias_found.n < 2:
+        return row | {"note": load(asked.lang)("corrected.no_labels", n=bias_found.n)}
+    human = mean(cells["human"], cells, asked, ends=ends)
+    if n_judged:
+        judge, corrected, draw = _from_population(part, ends, asked)
+        row |= draw
+    else:
+        # Every row is labelled: there is nothing to correct by, and the labels' mean is the result.
+        judge = mean(cells["judge"], cells, asked, ends=ends)
+        corrected = stats.Corrected(*astuple(human))
+    row |= with_ends(corrected)
+    row["se"] = corrected.se
+    row["weight"] = corrected.weight
+    row |= with_ends(bias_found, "bias", "bias_")
+    row |= with_ends(judge, "judge_value", "judge_")
+    row |= with_ends(human, "human_value", "human_")
+    row["n_clusters"] = corrected.n_clusters
+    row["note"] = _note(row, bias_found.n_clusters, n_unjudged, asked.lang)
+    return row
+
+
+class _FromPopulation(NamedTuple):
+    """The judge's mean over all rows, the corrected one, and what is known of how the labels were drawn."""
+
+    judge: stats.Estimate
+    corrected: stats.Corrected
+    draw: dict[str, Any]
+
+
+def _from_population(part: pd.DataFrame, ends: Scale, asked: Asked) -> _FromPopulation:
+    """Return the means of rows of which some are labelled: together they are what the labels were drawn from."""
+    how: dict[str, Any] = {"ends": ends, "level": asked.level}
+    rows = part.loc[part.index.repeat(part["count"].astype(int))].dropna(subset="judge")
+    labelled = rows[rows["human"].notna()]
+    rest = rows[rows["human"].isna()]
+    clusters: dict[str, Any] = {"all": None, "labelled": None, "rest": None}
+    if design(part)["clusters"] is not None:
+        clusters = {
+            "all": rows["cluster"],
+            "labelled": labelled["cluster"],
+            "rest": rest["cluster"],
+        }
+    judge = stats.clustered_mean(rows["judge"], clusters["all"], **how)
+    weights = labelled["weight"]
+    corrected = stats.ppi_jackknife(
+        labelled["human"],
+        labelled["judge"],
+        rest["judge"],
+        clusters["labelled"],
+        clusters["rest"],
+        weights=weights / weights.max(),  # equal ones are exactly 1
+        **how,
     )
-    out: dict[str, Any] = {"n": off.n, "n_judged": n_judged, "n_clusters": off.n_clusters}
-    if off.n < 2:
-        return out | {"note": load(asked.lang)("corrected.no_labels", n=off.n)}
-    judge, human = (mean(cells[name], cells, asked, ends=ends) for name in ("judge", "human"))
-    corrected = stats.Corrected(*astuple(human))
-    if n_judged:  # all rows together are the population that the labels were sampled from
-        how: dict[str, Any] = {"ends": ends, "level": asked.level}
-        rows = part.loc[part.index.repeat(part["count"].astype(int))].dropna(subset="judge")
-        judge = stats.clustered_mean(rows["judge"], None if alone else rows["cluster"], **how)
-        mine, more = (rows[rows["human"].notna() == known] for known in (True, False))
-        of = (None, None) if alone else (mine["cluster"], more["cluster"])
-        scores = (mine["judge"], more["judge"])
-        weights = mine["weight"]
-        shares = weights / weights.max()  # equal ones are exactly 1
-        corrected = stats.ppi_jackknife(mine["human"], *scores, *of, weights=shares, **how)
-        if np.ptp(weights) == 0:
-            out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
-        else:
-            out |= {"represented": float(weights.sum()), "population": len(rows)}
-    out |= with_ends(corrected) | {
-        "se": corrected.se,
-        "weight": corrected.weight,
-        **with_ends(off, "bias", "bias_"),
-    }
-    out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
-    return out | {
-        "n_clusters": corrected.n_clusters,
-        "note": _note(out, off.n_clusters, unjudged, asked.lang),
-    }
+    # Labels drawn with unequal chances differ from the rest by design, so there is nothing to test.
+    if np.ptp(weights) == 0:
+        test = stats.draw_test(
+            labelled["judge"], rest["judge"], clusters["labelled"], clusters["rest"]
+        )
+        draw = dict(zip(DRAW, test, strict=True))
+    else:
+        draw = {"represented": float(weights.sum()), "population": len(rows)}
+    return _FromPopulation(judge, corrected, draw)
 
 
 def not_random(p: float) -> bool:
@@ -185,7 +224,8 @@ def not_random(p: float) -> bool:
 
 def doubtful_draws(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Adjust the tests of the draw by Holm over the rows; return those whose labels do not look random."""
-    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
+    adjusted = stats.holm([row.get("draw_p", np.nan) for row in rows])
+    for row, p in zip(rows, adjusted, strict=True):
         row["draw_p"] = float(p)
     return [row for row in rows if not_random(row["draw_p"])]
 
@@ -206,18 +246,19 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
     elif low <= 0:
         side = "open"
     else:
-        side = "unknown"
+        side = "unknown"  # of a single cluster there is no interval
+    # Only of labels with unequal chances; of others nothing is known to be represented, or missing.
+    represented = row.get("represented", np.inf)
+    needed = LEAST_REPRESENTED * row.get("population", 0)
     holding = {
         f"judge_{side}": True,
         "no_judged": not row["n_judged"],
         "no_weight": row["n_judged"] and row["weight"] == 0,
         "one_cluster": labelled == 1,
         "few_clusters": 1 < labelled < ROUGH,
-        "rare_missing": row.get("represented", np.inf)
-        < LEAST_REPRESENTED * row.get("population", 0),
+        "rare_missing": represented < needed,
         "unjudged": unjudged,
     }
     facts = {**row, "labelled": labelled, "unjudged": unjudged}
-    return BETWEEN[lang].join(
-        told(lang, f"corrected.{key}", facts) for key in holding if holding[key]
-    )
+    notes = [told(lang, f"corrected.{key}", facts) for key, holds in holding.items() if holds]
+    return BETWEEN[lang].join(notes)

@@ -17,15 +17,10 @@ import pandas as pd
 from ragnb import texts
 from ragnb.calibration.labels import open_ratings, without_people
 from ragnb.calibration.rating_table import KEYS
-from ragnb.calibration.ratings import (
-    Names,
-    need_pandas,
-)
+from ragnb.calibration.ratings import Names, need_pandas
 from ragnb.calibration.sheets import write_new
 from ragnb.calibration.tidying import finish, tidy
-from ragnb.errors import (
-    need_columns,
-)
+from ragnb.errors import need_columns
 from ragnb.readers.formats import Source
 from ragnb.schema import Rubric
 from ragnb.stats import within
@@ -39,9 +34,9 @@ def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd
     >>> read_golden([{"item_id": "G1", "judge": None, "human": None}])["human"].tolist()
     [nan]
     """
-    if "human" not in (
-        frame := tidy(table := open_ratings(source, how.pop("judge", None), human, **how))
-    ):
+    table = open_ratings(source, how.pop("judge", None), human, **how)
+    frame = tidy(table)
+    if "human" not in frame:
         raise without_people(table, frame, both=False)
     return finish(frame, table).with_attrs()
 
@@ -93,10 +88,11 @@ def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None
         "human",
         "comment",
     )
+    names = dimensions or [dimension.name for dimension in Rubric().dimensions]
     rows = [
-        {"item_id": f"G{i}", "hint": texts.entry(lang, f"golden.{kind}"), "dimension": dimension}
+        {"item_id": f"G{i}", "hint": texts.entry(lang, f"golden.{kind}"), "dimension": name}
         for i, kind in enumerate(("figure", "two_passages", "not_there"), 1)
-        for dimension in dimensions or [one.name for one in Rubric().dimensions]
+        for name in names
     ]
     return pd.DataFrame(rows, columns=columns, dtype=object).replace({np.nan: None})
 
@@ -133,5 +129,6 @@ def check_golden(ratings: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFra
     keys = [name for name in KEYS if name in ratings]
     frame = ratings.groupby(keys, sort=False, dropna=False)[["judge", "human"]].mean().reset_index()
     frame["difference"] = frame["judge"] - frame["human"]
-    flags = within(frame["judge"], frame["human"], tolerance)
-    return frame.assign(within=pd.Series(flags == 1, dtype="boolean").mask(np.isnan(flags)))
+    flags = within(frame["judge"], frame["human"], tolerance)  # 1, 0, or nan without both scores
+    is_within = pd.Series(flags == 1, dtype="boolean").mask(np.isnan(flags))
+    return frame.assign(within=is_within)

@@ -126,8 +126,10 @@ def reading_of_ratings(
     """Read as `read_ratings` does; `files` are its other arguments."""
     how: dict[str, Any] = {"missing": missing, "scale": scale}
     if judged is None:
-        frame = tidy(table := open_ratings(source, judge, human, **files, **how))
+        table = open_ratings(source, judge, human, **files, **how)
+        frame = tidy(table)
     else:
+        # `judge` names a column of the judge's own table, and `files` are about the people's.
         table = open_ratings(source, None, human, side="human", **files, **how)
         frame = joined(table, open_ratings(judged, judge, None, side="judge", **how))
     if "human" not in frame or not frame["human"].notna().any():
@@ -178,11 +180,12 @@ def read_judged(
     if table.is_sheet:
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
         absent = next((name for name in wanted if name not in columns), None)
-        if absent or not wanted:
-            if absent:
-                fault = f"dimension {absent!r} is not a column"
-            else:
-                fault = "contains no judge scores"
+        fault = ""
+        if absent:
+            fault = f"dimension {absent!r} is not a column"
+        elif not wanted:
+            fault = "contains no judge scores"
+        if fault:
             raise RagnbError(
                 f"{table.raw.where()}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores: judge='…', or one that is a dimension: dimensions=['…']"
@@ -205,52 +208,45 @@ def open_ratings(
 ) -> Table:
     """Return a table under canonical names, including columns named by ``judge`` or ``human``."""
     report = Lossy()
-    asked = {"judge": as_list(judge), "human": as_list(human)}
+    named = {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report, ("langfuse", "phoenix"))
     if origin["layout"] != "table":
         raw.drop(
             [kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report
         )
-    # Columns that say whether a person gave a score.
-    for name in (
-        "annotator_kind",
-        "source",
-        "source_type",
-    ):
+    # Columns in which tools say whether a person gave a score; one with any other word says something else.
+    for name in ("annotator_kind", "source", "source_type"):
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
             raw.columns["rater_kind"] = [_SIDES[word] for word in words]
             del raw.columns[name]
             raw.drop([not _SIDES[word] for word in words], name, _NEITHER, report)
     picks = dict(columns or {})
+    # A sample_id beside it, an alias of items elsewhere, names the sample that the item was drawn from.
     if "item_id" in raw.columns and "item_id" not in picks.values():
-        picks["item_id"] = (
-            "item_id"  # with a sample_id, which names the sample that the item was drawn from
-        )
-    picks |= {
-        names[0]: role
-        for role, names in asked.items()
-        if len(names) == 1 and names[0] in raw.columns
-    }
+        picks["item_id"] = "item_id"
+    for role, names in named.items():
+        if len(names) == 1 and names[0] in raw.columns:
+            picks[names[0]] = role
     name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
     name_by_name(raw, report)
     raw.check_even()
     case_cells(raw, report)
-    for name in [name for name in ("dimension", "rater") if name in raw.columns]:
-        raw.columns[name] = [as_id(value) for value in raw.columns[name]]
-    known = {
-        *raw.columns,
-        *picks,
-        *(name for name in raw.columns.get("rater", []) if name is not None),
-    }
-    for role, wanted in asked.items():
-        for name in wanted:
+    for name in ("dimension", "rater"):
+        if name in raw.columns:
+            raw.columns[name] = [as_id(value) for value in raw.columns[name]]
+    # Only now are the raters of a long table known, whom `judge` and `human` may name in place of columns.
+    raters = [name for name in raw.columns.get("rater", []) if name is not None]
+    known = {*raw.columns, *picks, *raters}
+    for role, names in named.items():
+        for name in names:
             need_known(role, name, sorted(map(str, known)))
-    return Table(raw, report, origin, asked["judge"], asked["human"], as_list(missing), scale, side)
+    return Table(raw, report, origin, named["judge"], named["human"], as_list(missing), scale, side)
 
 
 def without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
+    """Return the error for a table without human scores, with the next step; `both`: a judge's table was given."""
     place = table.raw.where()
     columns = table.raw.columns
     if both:
@@ -264,8 +260,9 @@ def without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
             "name the column that contains them: human='…'; if each dimension is a column, pass the judge's "
             "table as well: judged='…'"
         )
-        if scored := [name for name in columns if name in METRICS]:
-            raise RagnbError(
+        scored = [name for name in columns if name in METRICS]
+        if scored:
+            return RagnbError(
                 f"{place}contains no human scores (columns: {listing(columns)}); {step}. If nobody has rated the "
                 "answers yet, draw some for annotators (rn.draw_labels): ragnb calibrate --sample 120 "
                 f"{place.removesuffix(': ')} --dimension {scored[0]} --out labels.csv"
@@ -285,12 +282,15 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
     >>> looks_like_ratings(["id", "human_label", "judge_label"])
     True
     """
-    named = {*columns, *(_SCORER[loose(name)] for name in columns if loose(name) in _SCORER)}
-    people = any(name in ("human", "rater", "score") or NUMBERED.fullmatch(name) for name in named)
-    judge = {"rater", "score"} <= named or any(
-        name == "judge" or JUDGE_NAME.fullmatch(name) for name in named
+    roles = {_SCORER[loose(name)] for name in columns if loose(name) in _SCORER}
+    names = {*columns, *roles}
+    has_people = any(
+        name in ("human", "rater", "score") or NUMBERED.fullmatch(name) for name in names
     )
-    return people and judge
+    # In a long table one of the raters may be the judge.
+    is_long = {"rater", "score"} <= names
+    has_judge = is_long or any(name == "judge" or JUDGE_NAME.fullmatch(name) for name in names)
+    return has_people and has_judge
 
 
 def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
@@ -310,14 +310,11 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     """
     need_pandas(judged, "ragnb.calibration.read_judged")
     need_pandas(ratings, "rn.read_ratings")
-    own_ids = (
-        "item_id" in ratings
-        and "item_id" in judged
-        and not judged["item_id"].isin(ratings["item_id"]).any()
-    )
-    if own_ids and "sample_id" in ratings and "sample_id" not in judged:  # of drawn labels
+    have_ids = "item_id" in ratings and "item_id" in judged
+    have_own_ids = have_ids and not judged["item_id"].isin(ratings["item_id"]).any()
+    # Drawn labels have new ids, which tell a rater nothing; the sample's is the one that the judge's table has.
+    if have_own_ids and "sample_id" in ratings and "sample_id" not in judged:
         ratings = ratings.assign(item_id=ratings["sample_id"])
     keys = [key for key in KEYS if key in judged and key in ratings]
-    return judged[~about_the_same(judged, ratings[ratings["human"].notna()], keys)].reset_index(
-        drop=True
-    )
+    rated = ratings[ratings["human"].notna()]
+    return judged[~about_the_same(judged, rated, keys)].reset_index(drop=True)

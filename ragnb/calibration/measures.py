@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
@@ -126,18 +127,19 @@ def agreement(
         usual=tolerance is None,
         level=level,
     )
-    parts = opened_blocks(ratings, judge, asked)
+    blocks = opened_blocks(ratings, judge, asked)
     frames = [
-        measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts
+        measure_rows(labels, measured(rows, cells_of(rows), opened_as))
+        for labels, rows, opened_as in blocks
     ]
     frame = pd.concat(frames, ignore_index=True)
-    frame.attrs["scale"] = parts[-1][2].scale
+    frame.attrs["scale"] = blocks[-1][2].scale
     return frame
 
 
 def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.DataFrame:
     """Return the rows of one judge and dimension."""
-    rows = [head | {"measure": name} | asdict(one) for name, one in measures.items()]
+    rows = [head | {"measure": name} | asdict(found) for name, found in measures.items()]
     return pd.DataFrame(rows, columns=[*head, "measure", "value", "low", "high", "n", "n_clusters"])
 
 
@@ -150,16 +152,18 @@ def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str,
     how: dict[str, Any] = {**design(cells), "level": asked.level}
     sums: dict[str, Any] = {**design(cells, of_sums=True), "level": asked.level}
 
-    def plain(value: float) -> Estimate:
+    def without_interval(value: float) -> Estimate:
         return Estimate(value, np.nan, np.nan, np.nan, within.n, within.n_clusters)
 
+    n_ratings = round(float(rows["count"].sum()))
+    floor = stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])
     score, constant = stats.best_constant(y, tolerance=asked.tolerance, **how)
     low, high = stats.limits_of_agreement(x, y, **sums)
     measures = {
         "within": within,
         "constant": constant,
-        "constant_score": plain(score),
-        "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
+        "constant_score": without_interval(score),
+        "floor": without_interval(floor),
         "over_constant": over_constant(cells, score, asked),
         "mean_judge": mean(x, cells, asked, ends=scale),
         "mean_human": mean(y, cells, asked, ends=scale),
@@ -169,30 +173,41 @@ def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str,
         "loa_high": high,
         "slope": stats.slope_on_mean(x, y, **sums),
         "kendall": stats.kendall(x, y, digits=10, **sums),
-        "n_missing": plain(round(float(rows["count"].sum())) - within.n),
+        "n_missing": without_interval(n_ratings - within.n),
     }
+    # All fractions of a scale such as 0..1 would round to its two ends.
     if scale[1] - scale[0] >= 2:
         rounded = cells.assign(judge=stats.round_half_up(x), human=stats.round_half_up(y))
         measures["within_rounded"] = share(rounded, asked)
         measures["exact"] = share(rounded, replace(asked, tolerance=0.0))
-        measures["qwk"] = stats.quadratic_kappa(
-            x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums
-        )
+        labels = (np.floor(scale[0]), np.ceil(scale[1]))
+        measures["qwk"] = stats.quadratic_kappa(x, y, labels, **sums)
     if ":system" in rows:
-        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes))
-        how = design(few, of_sums=True) | {"level": asked.level}
-        if few["group"].nunique() > 1:
+        of_system = cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes)
+        grouped = random_groups(of_system)
+        if grouped["group"].nunique() > 1:
             measures["kendall_by_system"] = stats.kendall_of_means(
-                few["judge"], few["human"], few["group"], **how
+                grouped["judge"],
+                grouped["human"],
+                grouped["group"],
+                **design(grouped, of_sums=True),
+                level=asked.level,
             )
     if "rater0" in rows:
-        rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
-        grid = rows.filter(regex="^rater").to_numpy()
-        of = None if sums["clusters"] is None else rows["cluster"]
-        how = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
-        measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
-        measures["ceiling"] = stats.human_ceiling(grid, of, **how)
-        measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
+        # The functions of raters take no counts: an engine's row of many items is repeated.
+        items = rows.loc[rows.index.repeat(rows["count"].astype(int))]
+        grid = items.filter(regex="^rater").to_numpy()  # items × raters
+        clusters = None if sums["clusters"] is None else items["cluster"]
+        raters_per_item = np.sum(~np.isnan(grid), axis=1)
+        measures["raters"] = without_interval(float(raters_per_item.mean()))
+        measures["ceiling"] = stats.human_ceiling(
+            grid,
+            clusters,
+            tolerance=asked.tolerance,
+            weights=items["weight"],
+            level=asked.level,
+        )
+        measures["alpha"] = stats.krippendorff_alpha(grid, clusters, level=asked.level)
     return {name: measures[name] for name in LAYOUT["measures"] if name in measures}
 
 
@@ -207,20 +222,22 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
     A band is the label that a score rounds to, or a tenth of a scale without labels.
     """
-    (low, high), rows = asked.scale, []
-    labelled = 2 <= high - low <= WIDEST
+    low, high = asked.scale
+    has_labels = 2 <= high - low <= WIDEST
     step = (high - low) / 10
-    tenth = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
-    if labelled:
+    if has_labels:
         code = stats.round_half_up(cells["judge"])
     else:
-        code = tenth
+        # The highest score belongs to the last tenth, and so none is the eleventh.
+        code = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
+    rows = []
     for band in np.unique(code):
-        agreement = share(part := cells[code == band], asked)
+        part = cells[code == band]
+        agreement = share(part, asked)
         above = stats.p_above(agreement, asked.target, share=True, fraction=asked.fraction)
         if agreement.n_clusters < LEAST_CLUSTERS:
-            above = np.nan
-        if labelled:
+            above = np.nan  # which Holm's correction passes over
+        if has_labels:
             name = f"{band:g}"
         else:
             name = f"{low + band * step:g}–{low + (band + 1) * step:g}"
@@ -229,13 +246,15 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
             "start": part["judge"].min(),
             "end": part["judge"].max(),
             **with_ends(agreement, "share"),
+            **with_ends(bias(part, asked), "bias", "bias_"),
+            "n": agreement.n,
+            "n_clusters": agreement.n_clusters,
+            "p": min(above, 1 - above),
+            "verdict": TRUST if above <= 0.5 else REJECT,
         }
-        row |= with_ends(bias(part, asked), "bias", "bias_")
-        row |= {"n": agreement.n, "n_clusters": agreement.n_clusters}
-        rows.append(
-            row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT}
-        )
+        rows.append(row)
     frame = pd.DataFrame(rows)
+    # The side of each band is known; whether it is shown, only now.
     frame["p"] = stats.holm(frame["p"])
     frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, NOT_PROVEN)
     frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, "too few")
@@ -244,84 +263,125 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
 def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
-    groups = [("overall", "", cells, NONE)]
-    for kind, codes, names in _groupings(rows, asked):
-        split = cells_of(rows[codes >= 0], codes[codes >= 0])
-        if split["group"].nunique() > 1:
-            for group in np.unique(split["group"]):
-                inside = split["group"] == group
-                rest = stats.contrast(
-                    split["judge"] - split["human"], inside, **design(split), level=asked.level
-                )
-                groups.append((kind, names[group], split[inside], rest))
-    table = []
-    for kind, name, part, rest in groups:
-        own, decisive = (
-            bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction)
-        )
-        above = stats.p_above(own, 0.0)
-        row = {"kind": kind, "group": name, **with_ends(own), "upper": decisive.high}
-        row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(above, 1 - above)}
-        table.append(row | {"n": own.n, "n_clusters": own.n_clusters})
+    table = [_inflation_row("overall", "", cells, NONE, asked)]
+    for grouping in _groupings(rows, asked):
+        has_group = grouping.codes >= 0
+        split = cells_of(rows[has_group], grouping.codes[has_group])
+        # A single group is all the ratings, and has no others to differ from.
+        if split["group"].nunique() < 2:
+            continue
+        difference = split["judge"] - split["human"]
+        for group in np.unique(split["group"]):
+            inside = split["group"] == group
+            rest = stats.contrast(difference, inside, **design(split), level=asked.level)
+            name = grouping.names[group]
+            table.append(_inflation_row(grouping.kind, name, split[inside], rest, asked))
     frame = pd.DataFrame(table)
     frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
     return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
 
 
-def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each column by which bias is looked at: its name, its groups as codes (−1: none), their names."""
+def _inflation_row(
+    kind: str, group: str, part: pd.DataFrame, rest: Estimate, asked: Asked
+) -> dict[str, Any]:
+    """Return the bias of a group, and `rest`, its difference from that of the other groups."""
+    shown = bias(part, asked)
+    # The verdict looks at the bias as often as labels are planned to be looked at, by a wider interval.
+    decisive = bias(part, asked, fraction=asked.fraction)
+    above = stats.p_above(shown, 0.0)
+    return {
+        "kind": kind,
+        "group": group,
+        **with_ends(shown),
+        "upper": decisive.high,
+        **with_ends(rest, "beside", "beside_"),
+        "p": 2 * min(above, 1 - above),  # two-sided
+        "n": shown.n,
+        "n_clusters": shown.n_clusters,
+    }
+
+
+class _Grouping(NamedTuple):
+    """A column by which bias is looked at: its name, each row's group as a code (−1: none), the groups' names."""
+
+    kind: str
+    codes: npt.NDArray[np.integer[Any]]
+    names: Any  # a sequence of str
+
+
+def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[_Grouping]:
+    """Yield the columns by which bias is looked at, those of labels before those of amounts."""
     rated = rows[["judge", "human"]].notna().all(axis=1).to_numpy()
     is_amount = {name: pd.api.types.is_numeric_dtype(rows[f":{name}"]) for name in asked.groups}
     for name in sorted(is_amount, key=is_amount.__getitem__):
         column = rows[f":{name}"]
-        if not is_amount[name]:
-            yield name, column.cat.codes.to_numpy(np.int64) - 1, column.cat.categories[1:]
-        elif (seen := rated & column.notna().to_numpy()).any():
+        if is_amount[name]:
             values = column.to_numpy(dtype=float, na_value=np.nan)
-            order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
-            upto = np.cumsum(rows["count"].to_numpy()[order])
-            thirds = np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)
-            low, high = values[order][thirds]
-            third = (values > low).astype(np.int64) + (values > high)
-            codes = np.where(np.isnan(values), -1, third)
-            yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
+            seen = rated & column.notna().to_numpy()
+            if seen.any():
+                yield _thirds_of(name, values, seen, rows["count"].to_numpy())
+        else:
+            # The first label, "", means none (see `open_ratings`).
+            codes = column.cat.codes.to_numpy(np.int64) - 1
+            yield _Grouping(name, codes, column.cat.categories[1:])
+
+
+def _thirds_of(name: str, values: Array, seen: npt.NDArray[np.bool_], counts: Array) -> _Grouping:
+    """Return an amount cut where a third and two thirds of the ratings that are `seen` lie below."""
+    order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
+    ratings_up_to = np.cumsum(counts[order])
+    cuts = ratings_up_to[-1] * np.array([1 / 3, 2 / 3])
+    low, high = values[order][np.searchsorted(ratings_up_to, cuts - 1e-9)]
+    third = (values > low).astype(np.int64) + (values > high)
+    codes = np.where(np.isnan(values), -1, third)
+    return _Grouping(name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"])
 
 
 def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
+    # Folds are made of clusters, so ratings that stand alone are put together first.
     if (cells["cluster"] < 0).all():
         split = random_groups(cells, asked.seed)
     else:
         split = cells
-    columns = split["judge"], split["human"], split["cluster"]
+    mapped: dict[str, Array] = {}
     if split["cluster"].nunique() > 1:
-        mapped = stats.recalibrate(*columns, counts=split["count"])
-    else:
-        mapped = {}
-    errors: dict[str, Array] = {
-        name: np.abs(scores - split["human"]) for name, scores in mapped.items()
-    }
+        mapped = stats.recalibrate(
+            split["judge"], split["human"], split["cluster"], counts=split["count"]
+        )
+    errors = {name: np.abs(scores - split["human"]) for name, scores in mapped.items()}
     maes = {name: mean(error, split, asked) for name, error in errors.items()}
     shares = {name: share(split.assign(judge=scores), asked) for name, scores in mapped.items()}
     rows = []
     for name, scores in mapped.items():
-        found = split.assign(judge=scores)
-        is_map = name in stats.MAPS
-        low = share(found, asked, level=2 * asked.level - 1, fraction=asked.fraction).low
-        helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
-        passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
-        passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
-        if is_map:
+        helps = False
+        passes = False
+        gain = NONE
+        # The other two, raw and constant, are what maps are compared with.
+        if name in stats.MAPS:
             gain = mean(errors["raw"] - errors[name], split, asked)
-        else:
-            gain = NONE
+            helps = maes[name].value < min(maes["raw"].value, maes["constant"].value)
+            beats_constant = shares[name].value > shares["constant"].value
+            passes = helps and beats_constant and _would_pass(split.assign(judge=scores), asked)
         row = {
             "map": name,
             **with_ends(maes[name], "mae", "mae_"),
             **with_ends(shares[name], "share"),
+            **with_ends(gain, "gain", "gain_"),
+            "helps": helps,
+            "passes": passes,
         }
-        rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
+        rows.append(row)
     return pd.DataFrame(rows, columns=LAYOUT["frames"]["recalibration"])
+
+
+def _would_pass(cells: pd.DataFrame, asked: Asked) -> bool:
+    """Whether mapped scores meet the bounds of the share and the bias that TRUST needs (see `verdict_row`)."""
+    once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
+    lower_bound = share(cells, asked, level=once, fraction=asked.fraction).low
+    if not lower_bound >= asked.target:
+        return False
+    return asked.accepts(bias(cells, asked, fraction=asked.fraction))
 
 
 def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
@@ -333,18 +393,23 @@ def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
     place = cells["judge"].round(9)
     if place.nunique() > MOST_POINTS:
-        before = cells.groupby(place)["count"].sum().cumsum()
-        place = place.map(np.floor((before - SLACK) / before.iloc[-1] * MOST_POINTS))
+        ratings_up_to = cells.groupby(place)["count"].sum().cumsum()
+        # Less a little, so that the last score is in the last part and does not begin one of its own.
+        part_of_score = np.floor((ratings_up_to - SLACK) / ratings_up_to.iloc[-1] * MOST_POINTS)
+        place = place.map(part_of_score)
     rows = []
     weights = []
     for _, part in cells.groupby(place):
         human = mean(part["human"], part, asked, ends=asked.scale)
         size = part["count"] * part["weight"]
-        point = {
-            "judge_score": np.average(part["judge"], weights=size),
-            **with_ends(human, "human"),
-        }
-        rows.append(point | {"n": human.n, "n_clusters": human.n_clusters})
+        rows.append(
+            {
+                "judge_score": np.average(part["judge"], weights=size),
+                **with_ends(human, "human"),
+                "n": human.n,
+                "n_clusters": human.n_clusters,
+            }
+        )
         weights.append(size.sum())
     frame = pd.DataFrame(rows)
     frame.insert(4, "isotonic", isotonic_regression(frame["human"], weights=weights).x)

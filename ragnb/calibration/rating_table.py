@@ -65,32 +65,39 @@ class Table:
             {name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored}
         )
         # Computed scores miss an end by rounding: 1.0000001 is 1, and no reason to refuse a file.
-        ends = read.clip(*(self.scale or (-np.inf, np.inf)))
-        near = (read != ends) & ((read - ends).abs() <= CLIP)
+        low, high = self.scale or (-np.inf, np.inf)
+        clipped = read.clip(low, high)
+        near = (read != clipped) & ((read - clipped).abs() <= CLIP)
         scores = {
-            name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored
+            name: read[name].mask(near[name], clipped[name]).to_numpy(dtype=float)
+            for name in scored
         }
         kept = settled(scores, self.scale, self.missing, raw.where)
-        # Numbers before the word, so that the note reads alike whatever the order of the arguments.
-        marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
-        said = listing(
-            "what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks
-        )
+        marks = self._marks()
         for name in scored:
-            report.add(
-                "clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum())
-            )
-            blanked = int((np.isnan(kept[name]) > np.isnan(scores[name])).sum())
-            report.add("mapped", name, f"{said} is missing", blanked)
+            n_near = int(near[name].sum())
+            report.add("clipped", name, f"within {CLIP:g} of an end of the scale", n_near)
+            is_mark = np.isnan(kept[name]) & ~np.isnan(scores[name])
+            report.add("mapped", name, f"{marks} is missing", int(is_mark.sum()))
         columns: dict[str, Any] = {}
         for name, cells in raw.columns.items():
-            if name == PROBABILITY and name not in kept:
-                columns[name] = metric_values(raw, Metric(name, 0, 1), report)
-            elif name not in kept:
-                columns[name] = settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
-            else:
+            if name in kept:
                 columns[name] = kept[name]
+            elif name == PROBABILITY:
+                columns[name] = metric_values(raw, Metric(name, 0, 1), report)
+            elif name in _TEXTS:
+                columns[name] = settle(cells)
+            else:
+                columns[name] = other_values(cells, raw.typed)
         return pd.DataFrame(columns)
+
+    def _marks(self) -> str:
+        """Return in words what the caller said is no score."""
+        # Numbers before the word, so that the note reads alike whatever the order of the arguments.
+        marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
+        return listing(
+            "what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks
+        )
 
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers, or verdicts in words, and nothing else."""
@@ -106,9 +113,11 @@ class Table:
         columns = self.raw.columns
         if len(self.humans) > 1 and set(self.humans) <= set(columns):
             return self.humans
-        numbered: dict[str, dict[int, str]] = {}
+        numbered: dict[str, dict[int, str]] = {}  # by the word before the number
         for match in filter(None, map(NUMBERED.fullmatch, columns)):
-            numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
+            word, digits = match.groups()
+            numbered.setdefault(word.casefold(), {})[int(digits)] = match[0]
+        # A single column that the caller named as human is called so by now, and stands before any raters.
         if len(self.humans) != 1 or "human" not in columns:
             for raters in numbered.values():
                 # human1 and human2 are raters; human_2024 is none.
@@ -124,12 +133,13 @@ class Table:
         columns = self.raw.columns
         if len(self.judges) > 1 and set(self.judges) <= set(columns):
             return self.judges
-        named = [
-            n for n in columns if JUDGE_NAME.fullmatch(n) and "__" not in n and self.is_number(n)
-        ]
         if "judge" in columns:
             return ["judge"]
-        return named
+        return [
+            name
+            for name in columns
+            if JUDGE_NAME.fullmatch(name) and "__" not in name and self.is_number(name)
+        ]
 
     @property
     def is_sheet(self) -> bool:
@@ -145,7 +155,11 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
     >>> judge_columns(pd.DataFrame({"judge_a": [1.0], "judge_b": [2.0], "judge_note": ["x"], "human": [1.0]}))
     ['judge_a', 'judge_b']
     """
-    columns = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
+    columns = [
+        str(name)
+        for name in ratings
+        if name == "judge" or name in named or str(name).startswith("judge_")
+    ]
     if "judge" in columns and not named:
         columns = ["judge"]
     # judge_reason and the like are texts.

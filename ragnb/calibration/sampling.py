@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.calibration.labels import BANDS, SHOWN
@@ -86,34 +88,58 @@ def draw_labels(
     need_pandas(judged, "ragnb.calibration.read_judged")
     items, names = _items(judged, dimensions, cluster)
     mean = items[names].mean(axis=1)
-    if unscored := int(mean.isna().sum()):
-        warnings.warn(
-            f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2
-        )
+    n_unscored = int(mean.isna().sum())
+    if n_unscored:
+        text = f"{n_unscored} answers without a judge score are excluded"
+        warnings.warn(text, RagnbWarning, stacklevel=2)
     items = items[mean.notna()]
     mean = mean[mean.notna()]
     need_whole("n", n)
     if pairs:
-        return _with_ids(*_drawn_pairs(items, mean, n, seed), names, seed)
+        drawn, population = _drawn_pairs(items, mean, n, seed)
+        return _with_ids(drawn, population, names, seed)
     if n > len(items):
         text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=2)
-    # Thirds of the judge's range: 0, 1, 2; all are 0 where it gives one score.
-    range_of_scores = mean.max() - mean.min() or 1
-    share = (mean - mean.min()) / range_of_scores
-    third = np.clip(np.ceil(3 * share) - 1, 0, 2).astype(int)
-    rng = np.random.default_rng(seed)
-    place = {
-        name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))
-    }
+    third = _thirds(mean, mean)
     system = pd.factorize(items["system"], sort=True)[0]
+    rng = np.random.default_rng(seed)
+    cluster_rank = _random_ranks(items["cluster"], rng)
+    # By system, within it by band, and so on: the last key of `lexsort` is the first to sort by.
+    order = np.lexsort((rng.random(len(items)), cluster_rank, third, system))
     size = min(n, len(items))
-    order = np.lexsort((rng.random(len(items)), items["cluster"].map(place), third, system))
-    steps = ((np.arange(size) + rng.random()) * len(items) / max(size, 1)).astype(int)
+    chosen = order[_even_steps(size, len(items), rng)]
     items = items.assign(band=np.array(BANDS, dtype=object)[third])
-    drawn: pd.DataFrame = items.iloc[order[np.minimum(steps, len(items) - 1)]]
+    drawn = items.iloc[chosen]
+    # Raters see them in random order, not system by system.
     drawn = drawn.assign(**{PROBABILITY: size / len(items)}).iloc[rng.permutation(size)]
     return _with_ids(drawn, len(items), names, seed)
+
+
+def _thirds(scores: pd.Series[float], all_scores: pd.Series[float]) -> npt.NDArray[np.int64]:
+    """Return the thirds of the judge's range in which scores lie, 0, 1, 2; all 0 where it gives one score."""
+    lowest = all_scores.min()
+    range_of_scores = all_scores.max() - lowest or 1.0
+    share = (scores - lowest) / range_of_scores
+    # An upper end belongs to its third; the lowest score of all, whose ceiling is 0, to the first.
+    return np.asarray(np.clip(np.ceil(3 * share) - 1, 0, 2).astype(int))
+
+
+def _random_ranks(clusters: pd.Series[Any], rng: np.random.Generator) -> pd.Series[int]:
+    """Return the place of each row's cluster in a random order of them."""
+    # Sorted first, so that a seed gives the same order whatever the order of the rows.
+    in_random_order = rng.permutation(sorted(clusters.unique()))
+    rank_of = {name: rank for rank, name in enumerate(in_random_order)}
+    return clusters.map(rank_of)
+
+
+def _even_steps(size: int, population: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return positions at equal distances in a list, from a random start: a systematic sample."""
+    steps: npt.NDArray[np.int64] = (
+        (np.arange(size) + rng.random()) * population / max(size, 1)
+    ).astype(int)
+    # The last may be rounded up to the length of the list.
+    return np.asarray(np.minimum(steps, population - 1))
 
 
 def _drawn_pairs(
@@ -129,8 +155,9 @@ def _drawn_pairs(
             "pairs=True draws questions that two or more systems answered, and the table has one; give a table "
             "with a column system"
         )
-    times = items["sample_id"].map(items["sample_id"].value_counts())
-    items = items[times == systems]
+    # An answer is there once, so as many rows as systems are an answer of each.
+    n_answers = items["sample_id"].map(items["sample_id"].value_counts())
+    items = items[n_answers == systems]
     if items.empty:
         raise RagnbError(
             "no question has a judged answer of every system; check the column sample_id"
@@ -140,19 +167,12 @@ def _drawn_pairs(
         text = f"n={n}, but there are only {len(questions)} questions of all systems; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=3)
     rng = np.random.default_rng(seed)
-    place = {
-        name: rank
-        for rank, name in enumerate(rng.permutation(sorted(questions["cluster"].unique())))
-    }
-    order = np.lexsort((rng.random(len(questions)), questions["cluster"].map(place)))
+    cluster_rank = _random_ranks(questions["cluster"], rng)
+    order = np.lexsort((rng.random(len(questions)), cluster_rank))
     size = min(n, len(questions))
-    steps = ((np.arange(size) + rng.random()) * len(questions) / max(size, 1)).astype(int)
-    chosen = questions["sample_id"].iloc[order[np.minimum(steps, len(questions) - 1)]]
-    scale = mean.max() - mean.min() or 1.0
-    third = np.clip(np.ceil(3 * (mean[items.index] - mean.min()) / scale) - 1, 0, 2).astype(int)
-    items = items.assign(
-        band=np.array(BANDS, dtype=object)[third], **{PROBABILITY: size / len(questions)}
-    )
+    chosen = questions["sample_id"].iloc[order[_even_steps(size, len(questions), rng)]]
+    band = np.array(BANDS, dtype=object)[_thirds(mean[items.index], mean)]
+    items = items.assign(band=band, **{PROBABILITY: size / len(questions)})
     drawn = items[items["sample_id"].isin(chosen)]
     return drawn.iloc[rng.permutation(len(drawn))], len(items)
 
@@ -170,22 +190,25 @@ def _items(
     frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
-    frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    rubric = [d.name for d in Rubric().dimensions if d.name in frame]
+    if "sample_id" not in frame:
+        frame = frame.rename(columns={"item_id": "sample_id"})
+    usual = [d.name for d in Rubric().dimensions if d.name in frame]
     there = [str(name) for name in frame]
     if "judge" in frame:  # one row per dimension
         frame, there = _spread(frame)
-        rubric = there
-    names = rubric if dimensions is None else list(dimensions)
+        usual = there
+    names = usual if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
-    if missing or not names or "sample_id" not in frame:
-        if missing:
-            what = f"dimension {missing!r} does not exist"
-        else:
-            what = "there is no judge score to sample by"
-        if "sample_id" not in frame:
-            what = "no column says which answer a row is"
-        raise RagnbError(f"{what}; {did_you_mean(missing or 'judge', there)}")
+    fault = ""
+    if "sample_id" not in frame:
+        fault = "no column says which answer a row is"
+    elif missing:
+        fault = f"dimension {missing!r} does not exist"
+    elif not names:
+        fault = "there is no judge score to sample by"
+    if fault:
+        raise RagnbError(f"{fault}; {did_you_mean(missing or 'judge', there)}")
+    # A row without a cluster, or a table without any, has each answer's sample for one.
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"])).fillna(frame["sample_id"])
     system = frame["system"].astype(str) if "system" in frame else ""
     frame = frame.assign(system=system, cluster=group.astype(str)).sort_values(
@@ -213,7 +236,9 @@ def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _once(frame: pd.DataFrame, keys: list[str]) -> None:
-    if (again := frame.duplicated(keys)).any():
+    """Refuse an answer that appears more than once."""
+    again = frame.duplicated(keys)
+    if again.any():
         raise RagnbError(
             f"answer {frame.loc[again, 'sample_id'].iloc[0]!r} appears more than once; keep one row per "
             "answer, or name the column 'system' that distinguishes them"

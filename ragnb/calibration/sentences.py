@@ -12,40 +12,49 @@ import pandas as pd
 from ragnb.calibration.corrected import not_random
 from ragnb.calibration.ratings import ALL
 from ragnb.calibration.words import SIDES, WORST_LAST, text_key, told
-from ragnb.errors import (
-    listing,
-)
+from ragnb.errors import listing
 from ragnb.texts import load
 
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
     """Return the summary of all rows of a card: the worst verdict, the side verdicts and the sentences."""
     rows = verdicts.to_dict("records")
-    words = verdicts["verdict"]
-    verdict = max(words, key=WORST_LAST.index)
-    reasons = tuple(rows[0]["reasons"])
-    if len(rows) > 1:
-        say = load(lang)
-        named = partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
-        counts = {text_key(word): (words == word).sum() for word in WORST_LAST}
-        best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
-        drawn = [named(row) for row in rows if not_random(row["draw_p"])]
-        spent = [named(row) for row in rows if np.isnan(row["widened"])]
-        planned = rows[0]["labels_planned"]
-        if pd.isna(planned):
-            looks = "look_once"
-        elif spent:
-            looks = "look_spent_rows"
-        else:
-            looks = "look_rows"
-        reasons = (
-            say(f"calibration.many_{text_key(verdict)}", n=len(rows), **counts),
-            f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
-            *(say("calibration.draws", what=listing(drawn)) for _ in drawn[:1]),
-            say(f"calibration.{looks}", what=listing(spent), labels_planned=planned),
-        )
+    verdict = max(verdicts["verdict"], key=WORST_LAST.index)
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
+    # A single row speaks for itself, with all of its reasons.
+    if len(rows) == 1:
+        reasons = tuple(rows[0]["reasons"])
+    else:
+        reasons = _reasons_of_several(verdicts, verdict, tolerance, lang)
     return {"verdict": verdict, "sides": sides, "reasons": reasons}
+
+
+def _reasons_of_several(
+    verdicts: pd.DataFrame, verdict: str, tolerance: float, lang: str
+) -> tuple[str, ...]:
+    """Return the sentences on several rows: how many of each verdict, the best one, the draw, and the plan."""
+    say = load(lang)
+    rows = verdicts.to_dict("records")
+    named = partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
+    counts = {text_key(word): (verdicts["verdict"] == word).sum() for word in WORST_LAST}
+    best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
+    reasons = [
+        say(f"calibration.many_{text_key(verdict)}", n=len(rows), **counts),
+        f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
+    ]
+    drawn = [named(row) for row in rows if not_random(row["draw_p"])]
+    if drawn:
+        reasons.append(say("calibration.draws", what=listing(drawn)))
+    planned = rows[0]["labels_planned"]
+    spent = [named(row) for row in rows if np.isnan(row["widened"])]
+    if pd.isna(planned):
+        looks = "look_once"
+    elif spent:
+        looks = "look_spent_rows"
+    else:
+        looks = "look_rows"
+    reasons.append(say(f"calibration.{looks}", what=listing(spent), labels_planned=planned))
+    return tuple(reasons)
 
 
 def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:

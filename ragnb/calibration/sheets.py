@@ -69,10 +69,11 @@ def write_labels(
         )
     need_columns(drawn, names)
     key = sheet.with_name(f"{sheet.stem}.judge.csv")
-    shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]]
+    shown = drawn[["item_id", *(name for name in SHOWN if name in drawn)]]
     shown = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
     if "retrieved_contexts" in shown:
         shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
+    # Without systems `draw_labels` leaves the column empty.
     systems = ["system"] if drawn["system"].any() else []
     hidden = drawn[["item_id", "sample_id", *systems, "cluster", "band", PROBABILITY, *names]]
     write_new({key: hidden, sheet: shown})
@@ -81,10 +82,12 @@ def write_labels(
 
 def write_new(sheets: Mapping[Path, pd.DataFrame]) -> None:
     """Write sheets that spreadsheets can open, none of them over a file that is there."""
-    for file in (file for file in sheets if file.exists()):
-        raise RagnbError(
-            f"{file}: already exists and may contain ratings; choose another file, or move it"
-        )
+    # Both are looked for before the first is written, so that no half of a pair is left.
+    for file in sheets:
+        if file.exists():
+            raise RagnbError(
+                f"{file}: already exists and may contain ratings; choose another file, or move it"
+            )
     for file, frame in sheets.items():
         write_whole(file, _BOM + to_csv_text(frame))
 
@@ -171,9 +174,8 @@ def reading_of_labels(
         if "rater" not in frame:
             frame.insert(list(frame).index("human") + 1, "rater", Path(path).stem)
     whole = pd.concat(frames, ignore_index=True)
-    again = whole.duplicated(
-        [name for name in (*KEYS, "rater") if all(name in frame for frame in frames)]
-    )
+    shared_keys = [name for name in (*KEYS, "rater") if all(name in frame for frame in frames)]
+    again = whole.duplicated(shared_keys)
     if again.any():
         names = listing(whole.loc[again, "rater"].unique())
         raise RagnbError(

@@ -39,63 +39,70 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
     if humans in ([], ["human"]):
         return frame
     if "human" in frame:
-        report.add(
-            "left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame)
-        )
-    out = _melted(
-        frame.drop(columns={"human", "rater"}.difference(humans) & {*frame}),
-        humans,
-        "rater",
-        "human",
-    )
-    rated = out["human"].notna()
-    item = np.arange(len(out)) // len(humans)
-    nobody = ~rated.groupby(item).transform("any") & ~pd.Series(item).duplicated()
-    out["rater"] = out["rater"].astype(object).where(rated, None)
-    return out[rated | nobody]  # an unrated item stays, as one row
+        detail = f"the raters' own scores are taken: {listing(humans)}"
+        report.add("left_out", "human", detail, len(frame))
+    # Melting makes columns of these names, unless one of them is a rater's.
+    in_the_way = {"human", "rater"}.difference(humans) & {*frame}
+    long = _melted(frame.drop(columns=in_the_way), humans, "rater", "human")
+    rated = long["human"].notna()
+    item = np.arange(len(long)) // len(
+        humans
+    )  # `_melted` leaves the raters of an item side by side
+    is_unrated_item = ~rated.groupby(item).transform("any")
+    is_first_of_item = ~pd.Series(item).duplicated()
+    long["rater"] = long["rater"].astype(object).where(rated, None)
+    return long[rated | (is_unrated_item & is_first_of_item)]  # an unrated item stays, as one row
 
 
 def _melted(frame: pd.DataFrame, columns: Sequence[str], name: str, value: str) -> pd.DataFrame:
     """Melt one column per `name` into one row per `name`, grouped by item."""
-    rest = [c for c in frame if c not in columns]
+    rest = [column for column in frame if column not in columns]
+    # The index, by which rows are sorted, is each item's; it would be lost without `ignore_index=False`.
     rows = frame.melt(rest, list(columns), var_name=name, value_name=value, ignore_index=False)
     return rows.sort_index(kind="stable", ignore_index=True)
 
 
 def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     """Split the rows of judges from those of humans, and join them."""
-    if "item_id" not in (raw := table.raw).columns:
+    raw = table.raw
+    if "item_id" not in raw.columns:
         raise RagnbError(
-            f"{table.raw.where()}has one score per row (columns {listing(raw.columns)}) and no item id; "
+            f"{raw.where()}has one score per row (columns {listing(raw.columns)}) and no item id; "
             "name the column: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
-    named = table.humans or table.judges or any(name is not None for name in raw.cells("rater"))
-    if kinds is not None or named:
+    raters_are_named = any(name is not None for name in raw.cells("rater"))
+    # Where something says whose each score is, judges are told apart below; the rest are of people.
+    if kinds is not None or table.humans or table.judges or raters_are_named:
         side = "human"
     else:
         side = table.side
     if not side:
+        # The column as the file calls it, which the report of renamed columns knows.
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
-            f"{table.raw.where()}column {was!r} does not say who gave the scores; automatic ones look the same; "
+            f"{raw.where()}column {was!r} does not say who gave the scores; automatic ones look the same; "
             f"if annotators gave them, set human={was!r}, or add a column that names the rater: "
             "columns={'…': 'rater'}; if a judge did, read the table of human ratings with this one as judged="
         )
     frame = table.frame([*judges, "score"]).rename(columns={"score": side})
     if side == "judge" or judges:
         return frame
-    frame["rater"] = raters = frame.get("rater", pd.Series(None, frame.index, dtype=object))
-    machine = PATTERNS["judge_rater"].fullmatch
+    raters = frame.get("rater", pd.Series(None, frame.index, dtype=object))
+    frame["rater"] = raters
+    is_named_human = raters.isin(table.humans)
     if kinds is not None:
         is_judge = pd.Series(kinds, frame.index) == "judge"
     elif table.judges:
         is_judge = raters.isin(table.judges)
-    else:  # a rater that the caller names as human is human
-        is_judge = raters.map(lambda name: bool(machine(str(name)))).astype(bool) & ~raters.isin(
-            table.humans
-        )
-    people = frame[~is_judge & (raters.isin(table.humans) | (not table.humans))]
+    else:
+        looks_like_judge = PATTERNS["judge_rater"].fullmatch
+        is_judge = raters.map(lambda name: bool(looks_like_judge(str(name)))).astype(bool)
+        is_judge &= ~is_named_human  # whatever the name
+    if table.humans:
+        people = frame[~is_judge & is_named_human]
+    else:
+        people = frame[~is_judge]
     if is_judge.any():
         return _with_judges(people, frame[is_judge], table.report)
     return people
@@ -110,16 +117,15 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
     columns: str | list[str] = "judge"
     if names.nunique() > 1:
-        columns = [n if n.startswith("judge") else f"judge_{n}" for n in names]
-    scores = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)[
-        "human"
-    ]
-    means = scores.mean().unstack("judge").reset_index().rename_axis(columns=None)
-    about = judged.drop(
-        columns=["human", "rater", "comment", "timestamp"], errors="ignore"
-    ).drop_duplicates(keys)
-    whole = pd.concat([people, about[~about_the_same(about, people, keys)]], ignore_index=True)
-    return whole.merge(means, on=keys, how="left")
+        columns = [name if name.startswith("judge") else f"judge_{name}" for name in names]
+    # All scores of a long table are in one column, which is called after people until here.
+    by_judge = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)
+    means = by_judge["human"].mean().unstack("judge").reset_index().rename_axis(columns=None)
+    # What belongs to a score rather than to its item goes; the item's own columns stay.
+    of_score = ["human", "rater", "comment", "timestamp"]
+    items = judged.drop(columns=of_score, errors="ignore").drop_duplicates(keys)
+    unrated = items[~about_the_same(items, people, keys)]
+    return pd.concat([people, unrated], ignore_index=True).merge(means, on=keys, how="left")
 
 
 def about_the_same(
@@ -143,8 +149,11 @@ def finish(frame: pd.DataFrame, table: Table) -> Reading:
             f"{table.raw.where()}{place_of} appears more than once; a row is one rater's score of one item: keep "
             "one of them, or name the column that distinguishes them, such as columns={'…': 'rater'}"
         )
-    first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
-    frame = frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)
+    before_judge, after_judge = FIRST[:2], FIRST[3:]  # there may be several judges
+    order = (*before_judge, *judge_columns(frame), *after_judge)
+    first = [name for name in order if name in frame]
+    others = [name for name in frame if name not in first]
+    frame = frame[[*first, *others]].reset_index(drop=True)
     return Reading(frame, table.origin | {"rows": len(frame)}, table.report.rows)
 
 
@@ -168,11 +177,11 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     again = right.duplicated(keys)
     if "item_id" not in keys or again.any():
         if again.any():
-            twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once"
+            fault = f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once"
         else:
-            twice = ""
+            fault = "that names no item"
         raise RagnbError(
-            f"{judged.raw.where()}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
+            f"{judged.raw.where()}scores are joined by {listing(keys)}; {fault}; both "
             f"tables need the columns that identify an item (columns: {listing(judged.raw.columns)}; "
             f"{people.raw.file}: {listing(people.raw.columns)})"
         )
@@ -180,34 +189,40 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
         report.add("left_out", "judge", "the scores of the judge's own table are taken", len(left))
     judges = judge_columns(right)
     left = left.drop(columns=judges, errors="ignore")
-    about = right[[c for c in right if c in keys or c not in (*left, "human", "rater")]]
-    alone = ~about_the_same(left, right, keys)
-    nobody = ~about_the_same(right, left, keys)
-    if len(left) and alone.all():
+    # The rest of what the judge's table says of an item comes along, where the people's does not say it.
+    taken = [name for name in right if name in keys or name not in (*left, "human", "rater")]
+    is_unjudged = ~about_the_same(left, right, keys)
+    is_unrated = ~about_the_same(right, left, keys)
+    if len(left) and is_unjudged.all():
         raise RagnbError(
             f"{people.raw.where()}no item in it is in {judged.raw.file}, by {listing(keys)}; items there "
             f"look like {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
         )
-    report.add("kept", "judge", "ratings of items that the judge did not score", int(alone.sum()))
+    n_unjudged = int(is_unjudged.sum())
+    report.add("kept", "judge", "ratings of items that the judge did not score", n_unjudged)
     report.rows += judged.report.rows
-    report.add("left_out", "judge", "scores of items that nobody rated", int(nobody.sum()))
+    report.add("left_out", "judge", "scores of items that nobody rated", int(is_unrated.sum()))
     report.expect(judged.report.lines, judged.report.damaged)
     people.origin |= {"judged": judged.origin, "lines": report.lines, "damaged": report.damaged}
-    return left.merge(about, on=keys, how="left")
+    return left.merge(right[taken], on=keys, how="left")
 
 
 def _dimensions(people: Table, judged: Table) -> list[str]:
     """Return the columns of sheets that are dimensions: those that the other table knows, too."""
-    if not (sheets := [table for table in (people, judged) if table.is_sheet]):
+    sheets = [table for table in (people, judged) if table.is_sheet]
+    if not sheets:
         return []
     shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES
     if len(sheets) == 1:
+        # The other table has a row a dimension, and its cells say which there are.
         (other,) = (table for table in (people, judged) if table not in sheets)
         shared &= set(other.raw.columns.get("dimension", []))
+    # Of two sheets the judge's decides: of a column that nobody has filled in yet `is_number` says no.
+    sheet = sheets[-1]
     found = [
-        n
-        for n in sheets[-1].raw.columns
-        if n in shared and "__" not in n and sheets[-1].is_number(n)
+        name
+        for name in sheet.raw.columns
+        if name in shared and "__" not in name and sheet.is_number(name)
     ]
     if not found:
         raise RagnbError(

@@ -45,10 +45,13 @@ def verdict_row(
     agrees = share(cells, asked, **plan)
     off = bias(cells, asked, fraction=asked.fraction)
     beats = over_constant(cells, score, asked, **plan).low > 0
-    favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
-    unbiased = asked.accepts(off) and not favoured > asked.delta
+    # Written so that nan, where no system is inflated or the plan is spent, takes nothing away.
+    most_favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
+    unbiased = asked.accepts(off) and not most_favoured > asked.delta
     if asked.fraction is None:
         widened = 1.0
+    elif asked.fraction > 1:
+        widened = np.nan  # the plan is spent
     else:
         widened = stats.widening(asked.fraction, agrees.df, level=once)
     if agrees.low >= asked.target and beats and unbiased:
@@ -73,7 +76,7 @@ def verdict_row(
         "unbiased": bool(unbiased),
         "n": agrees.n,
         "labels_planned": asked.labels_planned,
-        "widened": np.nan if (asked.fraction or 0) > 1 else widened,
+        "widened": widened,
         "n_clusters": agrees.n_clusters,
     }
 
@@ -170,7 +173,8 @@ def reasons_of(
         else:
             out.append(say("calibration.inflated", part))
     for word in (TRUST, REJECT):
-        named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
+        bands = frames["bands"]
+        named = ", ".join(bands.loc[bands["verdict"] == word, "band"])
         if named:
             out.append(say(f"calibration.bands_{text_key(word)}", {"bands": named}))
     out.append(needs)

@@ -14,7 +14,6 @@ from ragnb.texts import entry
 
 BETWEEN = {"en": " ", "zh": ""}  # sentences
 
-
 WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
 SIDES = RECALIBRATE, RANKING_ONLY, INFLATED = ("RECALIBRATE", "RANKING ONLY", "INFLATED")
 TONES = {TRUST: "good", NOT_PROVEN: "watch", REJECT: "bad"}
@@ -48,6 +47,7 @@ class Written(float):
 
 def filled(text: str, facts: Mapping[Any, Any]) -> str:
     """Return a text filled with the facts of a row."""
+    # Only floats have forms of their own; a count is written as Python writes it.
     numbers = {
         name: Written(fact) for name, fact in facts.items() if isinstance(fact, float | np.floating)
     }
@@ -60,4 +60,11 @@ def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
 
 
 def text_key(word: str) -> str:
+    """Return a verdict as the keys of texts write it.
+
+    Examples
+    --------
+    >>> text_key("NOT PROVEN")
+    'not_proven'
+    """
     return word.lower().replace(" ", "_")

@@ -1,0 +1,130 @@
+"""The items that a panel of judges and people scored, and the estimates over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb import stats
+from ragnb.calibration.ratings import ALL, PROBABILITY, Names
+from ragnb.calibration.scores import as_list
+from ragnb.stats import Estimate
+
+
+def items_of(
+    table: pd.DataFrame, scores: pd.DataFrame, human: Names, by: str | None, cluster: str | None
+) -> pd.DataFrame:
+    """Return one row an item: the judges' scores, the mean of people, dimension, cluster and weight."""
+    rows = scores.copy()
+    people = _people_of(table, human)
+    rows["human"] = table[people].apply(pd.to_numeric, errors="coerce").mean(axis=1)
+    rows["dimension"] = table[by].astype(str) if by is not None and by in table else ALL
+    rows["cluster"] = table[cluster] if cluster is not None and cluster in table else np.nan
+    rows["weight"] = 1.0
+    if PROBABILITY in table:
+        # Drawn with unequal chances: each label represents so many answers.
+        rows["weight"] = 1 / pd.to_numeric(table[PROBABILITY], errors="coerce")
+    # A row is an item already, unless raters have a row each.
+    if "rater" not in table or "item_id" not in table:
+        return rows
+    keys = [rows["dimension"], table["item_id"]]
+    if "system" in table:
+        keys += [table["system"]]
+    rows_of_item = rows.drop(columns="dimension").groupby(keys, sort=False, dropna=False)
+    # Only the human score differs between the raters of an item; `calibrate` has refused other tables.
+    how: dict[Any, Any] = dict.fromkeys(scores, "first")
+    how |= {"human": "mean", "cluster": "first", "weight": "first"}
+    return rows_of_item.agg(how).reset_index()
+
+
+def _people_of(table: pd.DataFrame, human: Names) -> list[str]:
+    """Return the columns with human scores: as they are named, or human1, human2, … where there is no human."""
+    people = as_list(human)
+    if len(people) > 1 or people[0] in table:
+        return people
+    return [name for name in map(str, table) if name.removeprefix(people[0]).isdigit()]
+
+
+@dataclass(frozen=True)
+class PanelItems:
+    """The items of one dimension that people and all judges scored; `judged` counts those without people, too."""
+
+    scores: pd.DataFrame
+    human: pd.Series[float]
+    clusters: npt.NDArray[np.intp]
+    weights: npt.NDArray[np.float64]
+    tolerance: float
+    level: float
+    judged: int
+
+    @classmethod
+    def of(
+        cls, rows: pd.DataFrame, judges: list[str], tolerance: float, level: float
+    ) -> PanelItems:
+        """Return the items among rows of `items_of`."""
+        # Judges are compared on the same items, so one that a judge lost is compared with none.
+        scored = rows.dropna(subset=judges)
+        both = scored.dropna(subset="human")
+        clusters = stats.lone_apart(pd.factorize(both["cluster"])[0])
+        weights = both["weight"].to_numpy(float)
+        return cls(both[judges], both["human"], clusters, weights, tolerance, level, len(scored))
+
+    def within(self, judges: list[str]) -> npt.NDArray[np.float64]:
+        """Return for each item whether the median of some judges is within the tolerance of people."""
+        return stats.within(self.scores[judges].median(axis=1), self.human, self.tolerance)
+
+    def mean(self, values: Any) -> Estimate:
+        """Return the clustered mean of one value an item, a difference of two shares."""
+        return stats.clustered_mean(
+            values, self.clusters, weights=self.weights, ends=(-1.0, 1.0), level=self.level
+        )
+
+    def share(self, judges: list[str]) -> float:
+        """Return in how many items the median of some judges is within the tolerance of people."""
+        return float(np.average(self.within(judges), weights=self.weights))
+
+    def correlation(self, *panels: list[str]) -> Estimate:
+        """Return ρ of the median of some judges and people; of two sets, what the first saves beside the second.
+
+        That is 1 − (1 − ρ²)/(1 − ρ²) of the two, the share of the labels.
+        """
+        y = self.human.to_numpy(float)
+        # A correlation is a function of these sums, so the jackknife needs nothing but them by cluster.
+        columns = [np.ones(len(y)), y, y * y]  # n, Σy, Σy²
+        for names in panels:
+            x = self.scores[names].median(axis=1).to_numpy(float)
+            columns += [x, x * x, x * y]
+        rows = np.stack(columns, axis=1) * self.weights[:, None]
+        clusters = stats.packed(self.clusters)
+        sums = stats.sums_by(clusters, rows)
+        sizes = np.bincount(clusters).astype(float)
+        if len(panels) == 1:
+            return stats.jackknife(_rho, sums, sizes, bounded=True, level=self.level)
+        return stats.jackknife(_saving, sums, sizes, level=self.level)
+
+
+# Where the sums of each of two panels begin, after n, Σy and Σy² of people.
+_FIRST_PANEL = 3
+_SECOND_PANEL = 6
+
+
+def _rho(sums: npt.NDArray[np.float64], first: int = _FIRST_PANEL) -> npt.NDArray[np.float64]:
+    """Return Pearson's correlation with the human scores from sums, those of a panel from `first` on."""
+    n, y, yy = (sums[..., k] for k in range(3))
+    x, xx, xy = (sums[..., first + k] for k in range(3))
+    # All three are n² times what their names say, which the quotient cancels.
+    covariance = n * xy - x * y
+    variance_of_panel = n * xx - x * x
+    variance_of_people = n * yy - y * y
+    return np.asarray(covariance / np.sqrt(variance_of_panel * variance_of_people))
+
+
+def _saving(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the share of the labels that the first panel saves beside the second (see `panel`)."""
+    unexplained_by_first = 1 - _rho(sums, _FIRST_PANEL) ** 2
+    unexplained_by_second = 1 - _rho(sums, _SECOND_PANEL) ** 2
+    return np.asarray(1 - unexplained_by_first / unexplained_by_second)
