@@ -62,14 +62,17 @@ def completeness(
                gate  value    n  blocks
     0  scored_cells  0.099  101    True
     """
+    parts_of = _by_system(account)
     rows = []
-    for system, parts in _by_system(account).items():
-        for gate in COMPLETENESS:
+    # By gate, and within a gate by system, as the frame is read.
+    for gate in COMPLETENESS:
+        for system, parts in parts_of.items():
             judged = judged_by(gate, parts)
-            nothing = gate == SCORED_CELLS and system is not _FILES and _without_scores(parts)
-            if judged or nothing:
+            # A run without a single score has a row even where no metric applies to any answer.
+            has_no_scores = gate == SCORED_CELLS and system is not _FILES and _without_scores(parts)
+            if judged or has_no_scores:
                 rows.append(_gate(gate, system, judged, allow, no_data))
-    return gate_frame(row for gate in COMPLETENESS for row in rows if row["gate"] == gate)
+    return gate_frame(rows)
 
 
 def reopen_incomplete(
@@ -95,18 +98,22 @@ def reopen_incomplete(
     >>> reopen_incomplete(pd.DataFrame([gate]), account, allow={"cells": 0.1})["outcome"].tolist()
     ['undecided']
     """
-    worst = {
+    # By system and metric: the mean with every lost score at the worst end, of those that lost too much.
+    worst_means = {
         (_named(row["system"]), row["subject"]): row["worst"]
         for row in records(account)
         if row["stage"] in ("cells", "total") and too_much(row, allow.get("cells", 0.0))
     }
     reopened = []
     for row in records(gates):
-        value = worst.get((_named(row["system"]), row["metric"]))
-        unproven = value is not None and (
-            pd.isna(value) or past(value, row["threshold"], BETTER[row["op"]])
-        )
-        reopened.append(row["outcome"] == "pass" and unproven)
+        worst = worst_means.get((_named(row["system"]), row["metric"]))
+        if worst is None:
+            is_unproven = False
+        elif pd.isna(worst):
+            is_unproven = True  # a metric without a range has no worst end
+        else:
+            is_unproven = bool(past(worst, row["threshold"], BETTER[row["op"]]))
+        reopened.append(row["outcome"] == "pass" and is_unproven)
     open_now = pd.Series(reopened, index=gates.index, dtype=bool)
     return gates.assign(
         outcome=gates["outcome"].mask(open_now, "undecided"),
@@ -116,12 +123,14 @@ def reopen_incomplete(
 
 
 def _named(system: Any) -> Any:
+    """Return a system as a key: a frame that was stored may hold nan in place of None, and nan equals nothing."""
     if pd.isna(system):
         return None
     return system
 
 
 def _without_scores(rows: Iterable[Row]) -> bool:
+    """Whether no metric has a single score."""
     return not any(row["seen"] for row in rows if row["stage"] == "cells")
 
 
@@ -133,7 +142,7 @@ def _by_system(account: pd.DataFrame) -> dict[Any, list[Row]]:
     parts: dict[Any, list[Row]] = {}
     for row in records(account):
         system = _FILES if row["stage"] == "lines" else row["system"]
-        parts.setdefault(None if system is None else system, []).append(row)
+        parts.setdefault(system, []).append(row)
     return parts
 
 
@@ -145,23 +154,25 @@ def judged_by(gate: str, rows: Iterable[Row]) -> list[Row]:
     rows = [row for row in rows if row["expected"] > 0]
     sets = [row for row in rows if row["stage"] == "questions"]
     answers = [row for row in rows if row["stage"] == "answers"]
+    # Where a set says which questions there are, its own gate covers the answers, too.
     has_set = any(row["subject"] in ("gold", "cases") for row in sets)
     if gate == INPUT_LINES:
-        of_lines = [row for row in rows if row["stage"] == "lines"]
+        judged = [row for row in rows if row["stage"] == "lines"]
+    elif gate == GOLD_COVERAGE and has_set:
+        judged = sets + answers
     elif gate == GOLD_COVERAGE:
-        of_lines = sets + (answers if has_set else [])
+        judged = sets
+    elif gate == ANSWERS and has_set:
+        judged = []
     elif gate == ANSWERS:
-        if has_set:
-            of_lines = []
-        else:
-            of_lines = [row for row in answers if row["lost"]]
+        judged = [_without_failures(row) for row in answers if row["lost"]]
     else:
-        of_lines = [row for row in rows if row["stage"] == "cells" and row["decides"]]
-    counted = [_without_failures(row) if gate == ANSWERS else row for row in of_lines]
-    return sorted(counted, key=lambda row: row["lost"] / row["expected"], reverse=True)
+        judged = [row for row in rows if row["stage"] == "cells" and row["decides"]]
+    return sorted(judged, key=lambda row: row["lost"] / row["expected"], reverse=True)
 
 
 def _without_failures(row: Row) -> Row:
+    """Return a row of answers in which failed ones have come, too."""
     lost = row["lost"] - row["failed"]
     return {**row, "lost": lost, "seen": row["expected"] - lost, "failed": 0}
 
@@ -183,6 +194,7 @@ _SLACK = 1e-9  # what a share such as .1 × 30 is off by rounding
 def _gate(
     name: str, system: Any, judged: list[Row], allow: Mapping[str, float], no_data: str
 ) -> dict[str, Any]:
+    """Return the row of one completeness gate, by the first of the rows that it judges."""
     allowed = allow.get(ALLOWED[name], 0.0)
     gate = Gate(name, name, ">=", 1 - allowed)
     if system is _FILES:
@@ -193,5 +205,8 @@ def _gate(
     worst = judged[0]
     row = gate_row(gate, worst["seen"] / worst["expected"], int(worst["expected"]), system=system)
     blocks = too_much(worst, allowed)
-    row |= {"blocks": blocks, "outcome": "fail" if blocks else "pass"}
-    return row | {"reason": "incomplete" if blocks and name == INPUT_LINES else ""}
+    # By `too_much`, as wherever else it is asked whether too many were lost.
+    row["blocks"] = blocks
+    row["outcome"] = "fail" if blocks else "pass"
+    row["reason"] = "incomplete" if blocks and name == INPUT_LINES else ""
+    return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -46,6 +46,7 @@ COLUMNS = (
     "rule",
 )
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
+_OF_MEAN = ("metric", "value", "low", "high", "n", "n_clusters")
 # Rows whose lowest score stands for them, so that not all are sorted to find the worst.
 _RUN = 1_000
 Pairs = Sequence[tuple[Rule, Metric]]
@@ -159,40 +160,63 @@ def findings(
     metrics = list[Metric]()
     for (rule, metric), gain in zip(pairs, gains, strict=True):
         mean = means[metric.name]
-        better = metric.better
-        severities = (("critical", rule.critical), ("warning", rule.warning))
-        severity, threshold = next(
-            (one for one in severities if past(mean["value"], one[1], better)), ("", None)
-        )
-        certain = bool(past(mean["high" if better == "higher" else "low"], threshold, better))
-        if rule.also is not None:
-            other = means[rule.also.metric]
-            if not meets(other["value"], rule.also):
-                severity = ""
-            certain &= meets(other["low" if rule.also.op == ">=" else "high"], rule.also)
-        if severity:
-            row = {
-                name: mean[name] for name in ("metric", "value", "low", "high", "n", "n_clusters")
-            }
-            row |= {
-                "severity": severity,
-                "threshold": threshold,
-                "certain": certain,
-                "rule": rule.name,
-            }
-            row["cost"] = float(gain) if pd.notna(mean["weight"]) else np.nan
-            row["causes"], row["actions"] = rule_texts(rule, lang)
-            rows.append(row)
-            metrics.append(metric)
+        violation = _violation_of(rule, metric, means)
+        if violation is None:
+            continue
+        # A metric outside the total has no weight, and raising it no gain.
+        if pd.notna(mean["weight"]):
+            cost = float(gain)
+        else:
+            cost = np.nan
+        causes, actions = rule_texts(rule, lang)
+        row = {name: mean[name] for name in _OF_MEAN}
+        row |= violation._asdict()
+        row |= {"rule": rule.name, "cost": cost, "causes": causes, "actions": actions}
+        rows.append(row)
+        metrics.append(metric)
     doc_weights = weights.check_weights(weighing.doc_weights, "doc_weights")
     weighted = any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table = table.assign(
-        worst=pd.Series(worst_samples(frame, metrics, top), dtype=object), weighted=weighted
-    )
+    worst = pd.Series(worst_samples(frame, metrics, top), dtype=object)
+    table = table.assign(worst=worst, weighted=weighted)
+    # By its letters "critical" comes before "warning"; equal costs stay in the order of the rules.
     return table.sort_values(
         ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
     )
+
+
+class _Violation(NamedTuple):
+    """How badly a mean violates a rule, which threshold, and whether its whole interval does."""
+
+    severity: str
+    threshold: float | None
+    certain: bool
+
+
+def _violation_of(
+    rule: Rule, metric: Metric, means: Mapping[str, Mapping[Any, Any]]
+) -> _Violation | None:
+    """Return how the mean of a metric violates a rule; None if it does not."""
+    mean = means[metric.name]
+    better = metric.better
+    # A mean below the critical threshold is below that of the warning, too.
+    if past(mean["value"], rule.critical, better):
+        severity = "critical"
+        threshold = rule.critical
+    elif past(mean["value"], rule.warning, better):
+        severity = "warning"
+        threshold = rule.warning
+    else:
+        return None
+    best_end = mean["high" if better == "higher" else "low"]
+    certain = bool(past(best_end, threshold, better))
+    if rule.also is not None:
+        other = means[rule.also.metric]
+        if not meets(other["value"], rule.also):
+            return None
+        worst_end_of_other = other["low" if rule.also.op == ">=" else "high"]
+        certain &= meets(worst_end_of_other, rule.also)
+    return _Violation(severity, threshold, certain)
 
 
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
@@ -214,32 +238,45 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
     have = [name for name in shown if name in there]
 
     def record(row: dict[str, Any], label: Any, score: float) -> dict[str, Any]:
-        cells = {"sample_id": label} | row
+        cells = {"sample_id": label} | row  # the row's label where there is no sample_id
         return {name: _plain(cells.get(name)) for name in shown} | {"score": float(score)}
 
+    worst_by_metric = []
     if weights.stays_lazy(scores):
-        queried = (_on_engine(scores, metric, top, have) for metric in metrics)
-        return [[record(row, row.get("__row"), row["__v0"]) for row in worst] for worst in queried]
+        for metric in metrics:
+            worst_rows = _on_engine(scores, metric, top, have)
+            worst_by_metric.append(
+                [record(row, row.get("__row"), row["__v0"]) for row in worst_rows]
+            )
+        return worst_by_metric
 
-    def kernel(batch: weights.Batch) -> list[tuple[list[int], list[Any], list[float]]]:
-        made = []
+    def kernel(batch: weights.Batch) -> list[_Worst]:
+        found = []
         for metric in metrics:
             x = batch.values(metric)
             at = _worst_places(metric, x, top)
-            made.append((at.tolist(), batch.frame.index[at].tolist(), x[at].tolist()))
-        return made
+            found.append(_Worst(at.tolist(), batch.frame.index[at].tolist(), x[at].tolist()))
+        return found
 
     rows = nw.from_native(scores, eager_only=True).select(have)
-    worst = weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]
-    table = []
-    for at, labels, values in worst:
-        cells = rows[at].rows(named=True) if have else [{}] * len(at)
-        table.append(list(map(record, cells, labels, values)))
-    return table
+    # An eager frame is one batch, so positions in the batch are those in the frame.
+    for worst in weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]:
+        # Rows of no column at all would be none.
+        cells = rows[worst.places].rows(named=True) if have else [{}] * len(worst.places)
+        worst_by_metric.append(list(map(record, cells, worst.labels, worst.scores)))
+    return worst_by_metric
+
+
+class _Worst(NamedTuple):
+    """The worst samples of a metric, worst first: their positions, the labels of their rows, their scores."""
+
+    places: list[int]
+    labels: list[Any]
+    scores: list[float]
 
 
 def _good(metric: Metric) -> float:
-    """The good end of a pass/fail metric; infinity, which is not a score, for other metrics."""
+    """Return the good end of a pass/fail metric; infinity, which is not a score, for other metrics."""
     if metric.kind != "binary":
         return np.inf
     if metric.better == "higher":
@@ -248,28 +285,30 @@ def _good(metric: Metric) -> float:
 
 
 def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
-    """The positions of the `top` worst scores, worst first, ties in their order, without nan."""
+    """Return the positions of the `top` worst scores, worst first, ties in their order, without nan."""
     if metric.kind == "binary":
         x = np.where(x == _good(metric), np.nan, x)
     if metric.better != "higher":
-        x = -x
+        x = -x  # from here on the lowest is the worst
     if len(x):
-        ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN))
+        lowest_of_run = np.fmin.reduceat(x, np.arange(0, len(x), _RUN))
     else:
-        ends = x
-    # So many values are as low as this that none of the lowest is left out.
-    if 0 < top <= len(ends):
-        least = np.partition(ends, top - 1)[top - 1]
+        lowest_of_run = x  # `reduceat` takes no empty array
+    # At least `top` runs hold a value as low as this, so none of the `top` lowest values is above it.
+    if 0 < top <= len(lowest_of_run):
+        limit = np.partition(lowest_of_run, top - 1)[top - 1]
     else:
-        least = np.nan
-    if np.isnan(least):
-        near = np.flatnonzero(~np.isnan(x))
+        limit = np.nan
+    # nan where there are fewer runs than values to find, or too few of them hold a score.
+    if np.isnan(limit):
+        candidates = np.flatnonzero(~np.isnan(x))
     else:
-        near = np.flatnonzero(x <= least)
-    return near[np.argsort(x[near], kind="stable")][:top]
+        candidates = np.flatnonzero(x <= limit)
+    return candidates[np.argsort(x[candidates], kind="stable")][:top]
 
 
 def _plain(cell: Any) -> Any:
+    """Return a cell as a plain Python value, None if it is missing."""
     if is_missing(cell):
         return None
     if isinstance(cell, np.generic):
@@ -281,17 +320,20 @@ def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> li
     """Let the engine sort and take the head: only these rows are collected, with their score and row number."""
     rows = weights.opened(scores).select(*have, metric.name)
     value = weights.score_of(metric.name, rows.collect_schema()[metric.name]).alias("__v0")
-    order = ["__v0", *(["sample_id"] if "sample_id" in have else [])]
-    if rows.implementation.is_polars():  # DuckDB's and PySpark's rows have no order
+    if rows.implementation.is_polars():
         rows = nw.from_native(rows.to_native().with_row_index("__row"))
-        order = ["__v0", "__row"]
-    rows = rows.with_columns(value).filter(
-        ~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric)
-    )
-    downwards = [metric.better == "lower", False][: len(order)]
-    return weights.collected(
-        rows.sort(*order, descending=downwards, nulls_last=True).head(top)
-    ).rows(named=True)
+        tie_breakers = ["__row"]
+    elif "sample_id" in have:
+        tie_breakers = ["sample_id"]  # DuckDB's and PySpark's rows have no order
+    else:
+        tie_breakers = []
+    is_score = ~nw.col("__v0").is_null()
+    # Samples that pass are none of the worst; of metrics other than pass/fail this leaves out no score.
+    is_bad = nw.col("__v0") != _good(metric)
+    rows = rows.with_columns(value).filter(is_score, is_bad)
+    descending = [metric.better == "lower", *(False for _ in tie_breakers)]
+    worst = rows.sort("__v0", *tie_breakers, descending=descending, nulls_last=True).head(top)
+    return weights.collected(worst).rows(named=True)
 
 
 Rows = TypeVar("Rows")
@@ -304,6 +346,7 @@ READS: Mapping[str, tuple[str, ...]] = {
 # The failure modes, in the order in which they are tried.
 MODES = ("not_enough_scores", *READS, "fine")
 
+# Of a sample that lacks one of these scores no other mode is told.
 NEEDED = ("faithfulness", "answer_relevancy")
 
 # The least set of metrics to read together.
@@ -418,20 +461,29 @@ def mode_reductions(
 ) -> list[weights.Reduction]:
     """Return the reductions to the potential gain of each mode and metric, and to each mode's share of samples."""
     code = mode_of(metrics, thresholds, range(len(MODES)))
-    lifts = [
-        (k, thresholds.get(m.name, m.low if m.better == "higher" else m.high))
-        for k, m in enumerate(metrics)
-    ]
+    # A metric without a threshold is lifted to its bad end, which every score has reached: it gains nothing.
+    lifts = []
+    for place, metric in enumerate(metrics):
+        bad_end = metric.low if metric.better == "higher" else metric.high
+        lifts.append((place, thresholds.get(metric.name, bad_end)))
     flags = [Metric(mode, kind="binary") for mode in MODES]
 
     def flagged(batch: weights.Batch) -> weights.Batch:
         codes = weights.evaluated(code, batch, metrics)
         return batch.with_values({flag: (codes == k).astype(float) for k, flag in enumerate(flags)})
 
-    how: dict[str, Any] = {name: getattr(weighing, name) for name in ("doc", "cluster", "corpus")}
+    # Each mode is a 0/1 metric, so its share of the samples is a mean like any other, with its interval.
+    shares = weights.moments_reduction(
+        flags,
+        doc=weighing.doc,
+        cluster=weighing.cluster,
+        corpus=weighing.corpus,
+        questions=questions,
+        derive=flagged,
+    )
     return [
         weights.gains_reduction(metrics, lifts, weighing, part=code, parts=len(MODES)),
-        weights.moments_reduction(flags, **how, questions=questions, derive=flagged),
+        shares,
     ]
 
 
@@ -439,14 +491,16 @@ def mode_summary(
     gains: npt.NDArray[np.float64], shares: weights.Moments, weighing: weights.Weighing
 ) -> pd.DataFrame:
     """Return the table of `failure_summary` from the reduced rows."""
+    # After the modes comes a row of their total, which has no meaning.
     means = shares.means(doc_weights=weighing.doc_weights, level=weighing.level).iloc[: len(MODES)]
     table = means[["metric", "value", "low", "high", "n_clusters"]]
     table = table.rename(columns={"metric": "failure_mode", "value": "share"})
     table.insert(1, "n", weights.plain_sums(shares)[0].round().astype(np.int64))
-    table["cost"] = gains.sum(axis=1)
-    bad = table["cost"].where(table["cost"].gt(0) & table["failure_mode"].ne("fine"))
-    if bad.notna().any():
-        return table.assign(costliest=table.index == bad.idxmax())
+    table["cost"] = gains.sum(axis=1)  # over the metrics of each mode
+    may_be_costliest = table["cost"].gt(0) & table["failure_mode"].ne("fine")
+    candidates = table["cost"].where(may_be_costliest)
+    if candidates.notna().any():
+        return table.assign(costliest=table.index == candidates.idxmax())
     return table.assign(costliest=False)
 
 
@@ -464,9 +518,12 @@ def least_set_note(
     >>> least_set_note(means, [METRICS[name] for name in means["metric"]])[0]["about"]
     'context_relevance'
     """
-    there = set(means.loc[means["n"] > 0, "metric"])
-    absent = [name for name in LEAST_SET if name not in there]
-    if not absent or not any(m.role == "quality" and m.family != "rubric" for m in metrics):
+    scored = set(means.loc[means["n"] > 0, "metric"])
+    absent = [name for name in LEAST_SET if name not in scored]
+    is_about_quality = any(
+        metric.role == "quality" and metric.family != "rubric" for metric in metrics
+    )
+    if not absent or not is_about_quality:
         return []
     say = texts.load(lang)
     names = say("mode_note.join").join(absent)
@@ -477,26 +534,26 @@ def mode_of(
     metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: Sequence[str | int]
 ) -> nw.Expr:
     """Return which of `modes`, in the order of MODES, each row is of, read off the scores ``__v0`` …  ."""
-    places = {metric.name: k for k, metric in enumerate(metrics)}
+    column_of = {metric.name: nw.col(f"__v{place}") for place, metric in enumerate(metrics)}
+    better_of = {metric.name: metric.better for metric in metrics}
+    if not all(name in column_of for name in NEEDED):
+        return nw.lit(modes[0])
 
     def violates(name: str) -> nw.Expr:
-        value = nw.col(f"__v{places[name]}")
+        value = column_of[name]
         threshold = thresholds[name]
-        higher = metrics[places[name]].better == "higher"
-        return ~value.is_null() & (
-            value < threshold - SLACK if higher else value > threshold + SLACK
-        )
+        if better_of[name] == "higher":
+            is_past = value < threshold - SLACK
+        else:
+            is_past = value > threshold + SLACK
+        return ~value.is_null() & is_past
 
-    if len(
-        gone := [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]
-    ) < len(NEEDED):
-        return nw.lit(modes[0])
-    tests = [
-        gone,
-        *([violates(name) for name in names if name in thresholds] for names in READS.values()),
-    ]
-    found: nw.Expr = nw.lit(modes[-1])
+    # A row has the first mode with a test that holds; the last mode, fine, has none.
+    tests = [[column_of[name].is_null() for name in NEEDED]]
+    tests += [[violates(name) for name in names if name in thresholds] for names in READS.values()]
+    mode_so_far: nw.Expr = nw.lit(modes[-1])
+    # From the last to the first: each condition wraps the expression of those that come after it.
     for any_of, mode in reversed(list(zip(tests, modes, strict=False))):
         if any_of:
-            found = nw.when(reduce(or_, any_of)).then(nw.lit(mode)).otherwise(found)
-    return found
+            mode_so_far = nw.when(reduce(or_, any_of)).then(nw.lit(mode)).otherwise(mode_so_far)
+    return mode_so_far

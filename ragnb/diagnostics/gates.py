@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Literal
@@ -48,7 +48,11 @@ COLUMNS = (
     "reason",
 )
 _OF_MEANS = ("metric", "value", "low", "high", "n")
-_OF_DESIGN = ("se", "df", "level")
+_OF_DESIGN = (
+    "se",
+    "df",
+    "level",
+)  # how an interval was made, and so how more questions would narrow it
 _NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
 BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
 Row = Mapping[Any, Any]
@@ -111,23 +115,44 @@ def check_gates(
     0  undecided   0.95   False
     """
     need_known("no_data", no_data, ["fail", "skip"])
+    _need_means(means)
+    metrics = list(dict.fromkeys(means["metric"]))
+    of_one_run = _gates_of_one_run(gates, metrics)
+    row_of = _means_by_system(means, {gate.metric for gate in of_one_run})
+    _warn_of_unknown_metrics(of_one_run, metrics)
+    # Without any mean every gate still has its row, in which it has no data.
+    systems = list(dict.fromkeys(system for system, _ in row_of)) or [None]
+    rows = []
+    for system, gate in product(systems, of_one_run):
+        row = row_of.get((system, gate.metric), {})
+        rows.append(_decide(gate, row, no_data, documents_may_fail) | {"system": system})
+    return gate_frame(rows)
+
+
+def _need_means(means: object) -> None:
+    """Refuse what is no frame of means; one of no metric at all may have the column ``metric`` alone."""
     if isinstance(means, pd.DataFrame):
         have = set(means.columns)
+        shown = listing(means.columns)
     else:
         have = set()
+        shown = type(means).__name__
     if not ({*_OF_MEANS} <= have or have == {"metric"}):
-        if isinstance(means, pd.DataFrame):
-            shown = listing(means.columns)
-        else:
-            shown = type(means).__name__
         raise RagnbError(
             f"gates compare means, not scores: need the columns {listing(_OF_MEANS)} (have: {shown}); pass "
             "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
         )
-    there = list(dict.fromkeys(means["metric"]))
-    several = isinstance(gates, Iterable) and not isinstance(gates, str | Mapping)
-    asked: list[Any] = list(gates) if several else [gates]
-    for i, gate in enumerate(asked):
+
+
+def _gates_of_one_run(gates: Any, metrics: Sequence[str]) -> list[Gate]:
+    """Return gates with their metrics as the means call them; refuse what compares with a baseline."""
+    if isinstance(gates, Iterable) and not isinstance(gates, str | Mapping):
+        given = list(gates)
+    else:
+        # One gate alone, or what is none: refused below in words, not letter by letter.
+        given = [gates]
+    found = []
+    for gate in given:
         if not isinstance(gate, Gate):
             raise RagnbError(
                 f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]"
@@ -137,31 +162,34 @@ def check_gates(
                 f"gate {gate.name!r} compares with a baseline, and means are of one run; name the baseline in the "
                 "scenario, or run ragnb compare NEW BASE --gate"
             )
-        asked[i] = replace(gate, metric=metric_name(gate.metric, there))
-    named = {gate.metric for gate in asked}
-    rows: dict[tuple[Any, Any], Row] = {}
+        found.append(replace(gate, metric=metric_name(gate.metric, metrics)))
+    return found
+
+
+def _means_by_system(means: pd.DataFrame, named: Collection[str]) -> dict[tuple[Any, Any], Row]:
+    """Return the means by system and metric; one of a `named` metric that is there twice is refused."""
+    row_of: dict[tuple[Any, Any], Row] = {}
     for row in records(means):
         key = row.get("system"), row["metric"]
         # Of metrics that no gate names, a table may hold the rows of several groups.
-        if key in rows and row["metric"] in named:
+        if key in row_of and row["metric"] in named:
             raise RagnbError(
                 f"the means contain {row['metric']!r} more than once; pass the rows of one group, "
                 "or name the groups' column 'system'"
             )
-        rows[key] = row
-    seen = {TOTAL, *there}
-    for gate in asked:
+        row_of[key] = row
+    return row_of
+
+
+def _warn_of_unknown_metrics(gates: Sequence[Gate], metrics: Sequence[str]) -> None:
+    """Warn of gates on a metric that neither the means nor METRICS know."""
+    for gate in gates:
         # A gate on a metric that this run lacks has no data, and blocks; a misspelt one shall not pass for that.
-        if gate.metric in seen or known_metric(gate.metric) is not None:
+        if gate.metric in {TOTAL, *metrics} or known_metric(gate.metric) is not None:
             continue
-        near = did_you_mean(gate.metric, there)
+        near = did_you_mean(gate.metric, metrics)
         text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
         warnings.warn(text, RagnbWarning, stacklevel=outside())
-    return gate_frame(
-        _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail)
-        | {"system": system}
-        for system, gate in product(dict.fromkeys(system for system, _ in rows) or [None], asked)
-    )
 
 
 def check_differences(
@@ -195,30 +223,42 @@ def check_differences(
        op  threshold outcome  blocks
     0  >=      -0.02    pass   False
     """
-    rows = {}
+    row_of = {}
     if compared is not None:
-        rows = {(row["candidate"], row["metric"]): row for row in records(compared)}
-    systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
-    out = []
+        row_of = {(row["candidate"], row["metric"]): row for row in records(compared)}
+    systems = list(dict.fromkeys(system for system, _ in row_of)) or [None]
+    rows = []
     for system, gate in product(systems, gates):
-        row = rows.get((system, gate.metric), {})
-        lower = row.get("better") == "lower"
-        width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
-        bound = gate.by if lower else -gate.by or 0.0
-        op: Any = "<=" if lower else ">="
-        # The rest of the gate stays as it is written, whatever options gates will have.
-        plain = replace(gate, op=op, threshold=bound, not_worse_than=None, by=0.0)
-        ends = {
-            "range_low": -width,
-            "range_high": width,
-            "n": row.get("n_common", 0),
-            "role": "difference",
-        }
-        numbers = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
-        out.append(
-            _decide(plain, numbers, no_data) | {"system": system if len(systems) > 1 else None}
-        )
-    return gate_frame(out)
+        row = row_of.get((system, gate.metric), {})
+        decided = _decide(_as_threshold(gate, row), _as_mean(row), no_data)
+        # One candidate needs no name.
+        rows.append(decided | {"system": system if len(systems) > 1 else None})
+    return gate_frame(rows)
+
+
+def _as_threshold(gate: Gate, row: Row) -> Gate:
+    """Return a gate on the difference from the baseline in place of one on being not worse than it."""
+    op: Literal[">=", "<="]
+    if row.get("better") == "lower":
+        op = "<="
+        threshold = gate.by
+    else:
+        op = ">="
+        threshold = -gate.by or 0.0  # of by=0 not -0.0, which would be shown with its sign
+    # The rest of the gate stays as it is written, whatever options gates will have.
+    return replace(gate, op=op, threshold=threshold, not_worse_than=None, by=0.0)
+
+
+def _as_mean(row: Row) -> dict[str, Any]:
+    """Return a row of `ragnb.compare` as one of means: the difference, which may be a whole range either way."""
+    width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
+    mean = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)}
+    return mean | {
+        "range_low": -width,
+        "range_high": width,
+        "n": row.get("n_common", 0),
+        "role": "difference",
+    }
 
 
 def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -229,16 +269,18 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     >>> gate_frame([]).columns[:4].tolist()
     ['gate', 'system', 'metric', 'op']
     """
-    kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
-    kinds |= dict.fromkeys(_NUMBERS, "float64")
+    dtypes: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
+    dtypes |= dict.fromkeys(_NUMBERS, "float64")
     given = list(rows)
-    columns = {name: [row.get(name, math.nan) for row in given] for name in COLUMNS}
-    return pd.DataFrame(
-        {name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()}
-    )
+    columns = {}
+    for name in COLUMNS:
+        cells = [row.get(name, math.nan) for row in given]
+        columns[name] = pd.Series(cells, dtype=dtypes.get(name, object))
+    return pd.DataFrame(columns)
 
 
 def _range(gate: Gate, row: Row) -> tuple[float, float]:
+    """Return the lowest and highest value there can be of a gate's metric: by its means, else by METRICS."""
     if "range_low" in row:
         low = float(row["range_low"])
         high = float(row["range_high"])
@@ -246,13 +288,14 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
         if math.isnan(low):
             return (-math.inf, math.inf)
         return (low, high)
-    if (known := known_metric(gate.metric)) is not None:
+    known = known_metric(gate.metric)
+    if known is not None:
         return known.low, known.high
     if not row:
         return -math.inf, math.inf
-    seen = [row[c] for c in ("value", "low", "high") if not pd.isna(row[c])]
+    seen = [row[name] for name in ("value", "low", "high") if not pd.isna(row[name])]
     # Means of another tool have no range beside them: shares are taken for what they look like.
-    if all(0 <= v <= 1 for v in [*seen, gate.threshold]):
+    if all(0 <= number <= 1 for number in [*seen, gate.threshold]):
         return 0.0, 1.0
     raise RagnbError(
         f"gate {gate.name!r}: the range of {gate.metric!r} is not known; "
@@ -291,34 +334,28 @@ def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
 
 
 def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False) -> dict[str, Any]:
-    low, high = span = _range(gate, row)
-    if not low - SLACK <= gate.threshold <= high + SLACK:
-        # Written in percent, as people say it.
-        if high == 1 and 1 < gate.threshold <= 100:
-            hint = f"; write {gate.threshold / 100:g}"
-        else:
-            hint = ""
-        raise RagnbError(
-            f"gate {gate.name!r}: {gate.threshold:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}"
-        )
+    """Return the row of one gate: its outcome by the interval of a mean, and whether it blocks."""
+    span = _range(gate, row)
+    _need_threshold_within(gate, span)
     names = ("value", "low", "high", "low_if", "share_unseen", *_OF_DESIGN)
-    known = {name: math.nan if pd.isna(x := row.get(name)) else float(x) for name in names}
+    known = {name: _as_float(row.get(name)) for name in names}
     value = known["value"]
     better = BETTER[gate.op]
+    # The ends of the interval on the gate's bad side and on its good side.
     if better == "higher":
-        nearest = known["low"]
-        farthest = known["high"]
+        worst_end = known["low"]
+        best_end = known["high"]
     else:
-        nearest = known["high"]
-        farthest = known["low"]
-    role = row.get("role", "rate" if gate.metric in KNOWN_RATES else "quality")
+        worst_end = known["high"]
+        best_end = known["low"]
+    usual_role = "rate" if gate.metric in KNOWN_RATES else "quality"
     out = gate_row(
         gate,
         value,
         int(row.get("n", 0)),
         low=known["low"],
         high=known["high"],
-        role=role,
+        role=row.get("role", usual_role),
         reason="advisory" if gate.advisory else "",
     )
     if out["n"] == 0 or math.isnan(value):
@@ -327,50 +364,81 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
             "more_needed": None,
             "blocks": no_data == "fail" and not gate.advisory,
         }
-    if row.get("better", better) == better:  # the end that documents which fail would move
-        out |= {name: known[name] for name in ("low_if", "share_unseen")}
+    # Documents that fail move the end on the metric's bad side; a gate the other way round does not go by it.
+    if row.get("better", better) == better:
+        out["low_if"] = known["low_if"]
+        out["share_unseen"] = known["share_unseen"]
     if gate.undecided == "value":
         out["p_flip"] = stats.flip_probability(value, gate.threshold, known["se"], known["df"])
     # Decided by the whole interval, whatever the gate does with what is undecided.
-    if past(farthest, gate.threshold, better):
+    if past(best_end, gate.threshold, better):
         return out | {"outcome": "fail"}
-    clear = not (math.isnan(nearest) or past(nearest, gate.threshold, better))
-    if clear and not (documents_may_fail and past(out["low_if"], gate.threshold, better)):
+    # A missing end violates nothing, and proves nothing: without an interval no gate passes.
+    interval_passes = not math.isnan(worst_end) and not past(worst_end, gate.threshold, better)
+    documents_stand_in = documents_may_fail and past(out["low_if"], gate.threshold, better)
+    if interval_passes and not documents_stand_in:
         return out | {"outcome": "pass"}
     if gate.undecided == "value":
-        blocks = out["blocks"]
+        blocks = out["blocks"]  # the value misses the threshold
     else:
         blocks = gate.undecided == "block" and not gate.advisory
-    if clear:
-        more = None
+    if interval_passes:
+        # The interval passes already, so there is no number of questions after which it would.
+        more_needed = None
     else:
-        more = _more_needed(gate.threshold, known, out["n"], span)
-    return out | {"outcome": "undecided", "more_needed": more, "blocks": blocks}
+        more_needed = _more_needed(gate.threshold, known, out["n"], span)
+    return out | {"outcome": "undecided", "more_needed": more_needed, "blocks": blocks}
+
+
+def _need_threshold_within(gate: Gate, span: tuple[float, float]) -> None:
+    """Refuse a threshold outside the range of its metric."""
+    low, high = span
+    if low - SLACK <= gate.threshold <= high + SLACK:
+        return
+    # Written in percent, as people say it.
+    if high == 1 and 1 < gate.threshold <= 100:
+        hint = f"; write {gate.threshold / 100:g}"
+    else:
+        hint = ""
+    raise RagnbError(
+        f"gate {gate.name!r}: {gate.threshold:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}"
+    )
+
+
+def _as_float(cell: Any) -> float:
+    """Return a cell of a table of means as a float, nan if it is missing or its column is not there."""
+    if pd.isna(cell):
+        return math.nan
+    return float(cell)
 
 
 def _more_needed(
-    at: float, known: Mapping[str, float], n: int, span: tuple[float, float]
+    threshold: float, known: Mapping[str, float], n: int, span: tuple[float, float]
 ) -> int | None:
     """Return how many more questions decide with 80 % probability; None where that is too many, or unknown."""
     # A bootstrap's interval, and a table of another tool, do not say how they would narrow.
     if any(math.isnan(known[name]) for name in ("low", "high", *_OF_DESIGN)):
         return None
-    low = 0.0
+    # Wilson's interval is of shares, so a metric's range becomes 0..1.
+    start = 0.0
     width = 1.0
     if math.isfinite(span[1] - span[0]):
-        low = span[0]
+        start = span[0]
         width = span[1] - span[0]
-    value, first, last, at = (
-        (x - low) / width for x in (known["value"], known["low"], known["high"], at)
+    value, low, high, at = (
+        (number - start) / width
+        for number in (known["value"], known["low"], known["high"], threshold)
     )
     df = known["df"]
     level = known["level"]
-    if not math.isnan(size := stats.wilson_size(value, first, last, df, level)):
+    size = stats.wilson_size(value, low, high, df, level)
+    if not math.isnan(size):
         return stats.questions_to_decide(value, at, n, df, level, size=size)
-    half = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width
     se = known["se"] / width
-    plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
-    if plain and se > 0:
+    half = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width
+    # Neither Wilson's nor value ± t·se is, say, a bootstrap's: how it would narrow is not known.
+    is_t_interval = np.allclose([value - half, value + half], [low, high], SLACK, SLACK)
+    if is_t_interval and se > 0:
         return stats.questions_to_decide(value, at, n, df, level, se=se)
     return None
 
@@ -378,11 +446,12 @@ def _more_needed(
 def if_documents_fail(row: Mapping[Any, Any]) -> bool:
     """Whether the interval meets a gate, but would not if entire documents failed unobserved."""
     better = BETTER[row["op"]]
-    nearest = row["low" if better == "higher" else "high"]
-    return bool(
-        past(row["low_if"], row["threshold"], better)
-        and not past(nearest, row["threshold"], better)
-    )
+    if better == "higher":
+        worst_end = row["low"]
+    else:
+        worst_end = row["high"]
+    documents_stand_in = past(row["low_if"], row["threshold"], better)
+    return bool(documents_stand_in and not past(worst_end, row["threshold"], better))
 
 
 def gates_json(
@@ -429,6 +498,7 @@ def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
+    """Return one cell for JSON: text and truth as they are, any other as a Python number or None."""
     if isinstance(value, str | bool):
         return value
     if pd.isna(value) or math.isinf(value):
@@ -456,19 +526,22 @@ def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
     """
     from xml.etree import ElementTree
 
-    failures, skipped = (
-        str(sum(kind == word for _, kind, *_ in cases)) for word in ("failure", "skipped")
-    )
-    counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
-    suite = ElementTree.Element("testsuite", {"name": _xml(name), **counts})
+    kinds = [kind for _, kind, _, _ in cases]
+    attributes_of_suite = {
+        "name": _xml(name),
+        "tests": str(len(cases)),
+        "failures": str(kinds.count("failure")),
+        "errors": "0",
+        "skipped": str(kinds.count("skipped")),
+    }
+    suite = ElementTree.Element("testsuite", attributes_of_suite)
     for title, kind, outcome, sentence in cases:
         case = ElementTree.SubElement(
             suite, "testcase", {"classname": _xml(name), "name": _xml(title)}
         )
+        attributes = {}
         if kind != "system-out":
             attributes = {"type": outcome, "message": _xml(sentence)}
-        else:
-            attributes = {}
         # Some readers show the message, others the text.
         ElementTree.SubElement(case, kind, attributes).text = _xml(sentence)
     ElementTree.indent(suite)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -53,9 +53,9 @@ def past(
 
 def meets(value: float, gate: Gate) -> bool:
     """Return whether a value is on the good side of a gate's threshold, or less than `SLACK` from it."""
-    return bool(
-        value == value and not past(value, gate.threshold, "higher" if gate.op == ">=" else "lower")
-    )
+    is_nan = value != value  # nan violates nothing, and meets nothing
+    better: Literal["higher", "lower"] = "higher" if gate.op == ">=" else "lower"
+    return bool(not is_nan and not past(value, gate.threshold, better))
 
 
 def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[Rule, Metric]]:
@@ -76,15 +76,14 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     """
     have = {metric.name: metric for metric in metrics}
     for rule in rules:
-        if rule.also is None:
-            needed = [rule.metric]
-        else:
-            needed = [rule.metric, rule.also.metric]
-        if not all(name in have for name in needed) or (
-            rule.warning is None and rule.critical is None
-        ):
+        needed = [rule.metric]
+        if rule.also is not None:
+            needed.append(rule.also.metric)
+        has_threshold = rule.warning is not None or rule.critical is not None
+        if not has_threshold or not all(name in have for name in needed):
             continue
         metric = have[rule.metric]
+        # Thresholds of the caller's own rules are on the scale that the caller declares.
         if rule in RULES and not all(same_scale(have[name]) for name in needed):
             warnings.warn(
                 f"the rule {rule.name!r} does not fit {rule.metric!r} on {metric.low:g}..{metric.high:g} "
@@ -125,7 +124,8 @@ def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, 
 
 def target_of(rule: Rule) -> float:
     """Return the threshold that potential gains are computed to: warning, or critical if there is no other."""
-    return float(rule.critical if rule.warning is None else rule.warning)  # type: ignore[arg-type]
+    threshold = rule.critical if rule.warning is None else rule.warning
+    return float(threshold)  # type: ignore[arg-type]  # `fitting` passes on no rule without either
 
 
 def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | None]]]:
@@ -144,13 +144,23 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     >>> rule_texts(RULES[0], "en")[1][1]
     {'text': 'Enable answer verification.', 'setting': 'answer_check'}
     """
-    known = rule.name in texts.table(lang)["rules"]
     stored: Mapping[str, Any] = {}
-    if known:
+    if rule.name in texts.table(lang)["rules"]:
         stored = texts.entry(lang, f"rules.{rule.name}")
-    causes, actions = (
-        next((own[key] for key in (lang, "en", *own) if own.get(key)), ()) or stored.get(name, ())
-        for name, own in (("causes", rule.causes), ("actions", rule.actions))
-    )
-    items = [{"text": item} if isinstance(item, str) else item for item in actions]
-    return list(causes), [{"text": item["text"], "setting": item.get("setting")} for item in items]
+    causes = _in_language(rule.causes, lang) or stored.get("causes", ())
+    actions = []
+    for action in _in_language(rule.actions, lang) or stored.get("actions", ()):
+        # An action that changes no setting may be written as its text alone.
+        if isinstance(action, str):
+            actions.append({"text": action, "setting": None})
+        else:
+            actions.append({"text": action["text"], "setting": action.get("setting")})
+    return list(causes), actions
+
+
+def _in_language(texts_of: Mapping[str, Sequence[Any]], lang: str) -> Sequence[Any]:
+    """Return a rule's own texts in a language, else in English, else in the first language that has some."""
+    for key in (lang, "en", *texts_of):
+        if texts_of.get(key):
+            return texts_of[key]
+    return ()
