@@ -173,7 +173,7 @@ class CalibrationCard:
             if isinstance(value, tuple):
                 record[name] = list(value)
             elif isinstance(value, pd.DataFrame):
-                # Pandas' own JSON, as that of Python knows no NumPy numbers and no word for nan.
+                # Through pandas' JSON, which takes NumPy's numbers and writes nan as null, unlike Python's.
                 record[name] = json.loads(value.to_json(orient="records", double_precision=12))
         return record
 

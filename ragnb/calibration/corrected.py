@@ -152,7 +152,7 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         "n_judged": n_judged,
         "n_clusters": bias_found.n_clusters,
     }
-    # A judge's mean is never shown without its bias, of which one label or none tells nothing.
+    # A judge's mean is never shown without its bias, which a single label does not show.
     if bias_found.n < 2:
         return row | {"note": load(asked.lang)("corrected.no_labels", n=bias_found.n)}
     human = mean(cells["human"], cells, asked, ends=ends)
@@ -247,7 +247,7 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
         side = "open"
     else:
         side = "unknown"  # of a single cluster there is no interval
-    # Only of labels with unequal chances; of others nothing is known to be represented, or missing.
+    # Both are there only for labels drawn with unequal chances; for others nothing is known to be missing.
     represented = row.get("represented", np.inf)
     needed = LEAST_REPRESENTED * row.get("population", 0)
     holding = {

@@ -215,7 +215,7 @@ def open_ratings(
         raw.drop(
             [kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report
         )
-    # Columns in which tools say whether a person gave a score; one with any other word says something else.
+    # Columns in which tools say whether a person gave a score; one with other words means something else.
     for name in ("annotator_kind", "source", "source_type"):
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:

@@ -155,7 +155,7 @@ def _drawn_pairs(
             "pairs=True draws questions that two or more systems answered, and the table has one; give a table "
             "with a column system"
         )
-    # An answer is there once, so as many rows as systems are an answer of each.
+    # No answer is there twice, so as many rows as there are systems are one answer of each.
     n_answers = items["sample_id"].map(items["sample_id"].value_counts())
     items = items[n_answers == systems]
     if items.empty:
@@ -208,7 +208,7 @@ def _items(
         fault = "there is no judge score to sample by"
     if fault:
         raise RagnbError(f"{fault}; {did_you_mean(missing or 'judge', there)}")
-    # A row without a cluster, or a table without any, has each answer's sample for one.
+    # Where no cluster is named, an answer's sample is its cluster.
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"])).fillna(frame["sample_id"])
     system = frame["system"].astype(str) if "system" in frame else ""
     frame = frame.assign(system=system, cluster=group.astype(str)).sort_values(

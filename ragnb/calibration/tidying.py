@@ -45,9 +45,8 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
     in_the_way = {"human", "rater"}.difference(humans) & {*frame}
     long = _melted(frame.drop(columns=in_the_way), humans, "rater", "human")
     rated = long["human"].notna()
-    item = np.arange(len(long)) // len(
-        humans
-    )  # `_melted` leaves the raters of an item side by side
+    # `_melted` leaves the raters of an item side by side.
+    item = np.arange(len(long)) // len(humans)
     is_unrated_item = ~rated.groupby(item).transform("any")
     is_first_of_item = ~pd.Series(item).duplicated()
     long["rater"] = long["rater"].astype(object).where(rated, None)
@@ -118,7 +117,7 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     columns: str | list[str] = "judge"
     if names.nunique() > 1:
         columns = [name if name.startswith("judge") else f"judge_{name}" for name in names]
-    # All scores of a long table are in one column, which is called after people until here.
+    # All scores of a long table are in one column, also those of judges; so far it is called `human`.
     by_judge = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)
     means = by_judge["human"].mean().unstack("judge").reset_index().rename_axis(columns=None)
     # What belongs to a score rather than to its item goes; the item's own columns stay.

@@ -90,7 +90,7 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     noise_of_total = np.where(share > 0, noise * (share * slopes) ** 2, 0.0).sum(axis=0)
     parts_of_scores = weighed(scores)
     parts_of_filled = parts_of_scores
-    # Mostly nothing is lost: of many questions it is worth not to weigh them twice.
+    # Mostly nothing is lost, and weighing many questions a second time would take long for nothing.
     if filled is not scores:
         parts_of_filled = weighed(filled)
     is_filled: Flags = np.all(~np.isnan(filled), axis=1, keepdims=True)
@@ -106,7 +106,7 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         # A metric that nobody rated enters the people's total as it was scored.
         is_rated: Flags = ~np.all(np.isnan(human), axis=(1, 2))
         of_people = np.where(is_rated[:, None, None], human, scores)
-        # A total of people needs a rating of each rated metric, on every question that the judge's total has it.
+        # People's total of a question needs a rating for every rated metric that the judge's total has there.
         is_complete: Flags = np.all(~np.isnan(of_people) | ~both, axis=0)
         if (is_rated & (total.weights > 0)).any():
             total_of_people = np.where(is_complete, added(weighed(of_people), both), np.nan)
@@ -175,7 +175,7 @@ def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:
         need_known("primary", asked, [*named])
         return named[asked]
     total = columns[-1]
-    # A total without a reason may still have no range: nan of rates alone, none of which has a weight.
+    # A total that needs no reason may still lack a range: of rates alone, which have no weight, its width is nan.
     if not total.about["reason"] and total.width > 0:
         return total
     if "correct_outcome" in named:

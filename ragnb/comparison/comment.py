@@ -19,7 +19,7 @@ MOST = 60_000
 """Characters; GitHub takes 65,536."""
 QUESTIONS = 10  # named in a comment on a pull request
 _LONGEST_TEXT = 1_500  # characters: GitHub refuses comments of more than 65,536
-# An @ before a name, a # before a number, the :// of an address, and www.: what GitHub makes a link of.
+# What GitHub turns into links: an @ or a # before a word, the :// of an address, and www. before a name.
 _LEADS_ELSEWHERE = re.compile(r"([@#])(?=\w)|(?<=\w)(://)|\b(www)(?=\.)")
 
 
@@ -56,7 +56,7 @@ def comment(view: View, changed: pd.DataFrame) -> str:
     if worse.empty:
         return _cut(text)
     head = f"\n## {say('compare.became_worse')}\n\n"
-    # How many do not fit is known last; until then the placeholder takes the room of their number.
+    # How many do not fit is known only in the end; until then a placeholder of three characters keeps the room.
     end = f"\n{say('compare.more_worse', n='{n}')}\n"
     room = MOST - len(text) - len(head) - len(end)
     shown: list[str] = []
@@ -91,7 +91,7 @@ def harmless(markdown: str) -> str:
 
     def broken(match: re.Match[str]) -> str:
         sign, address, www = match.groups()
-        # A space without width takes the sign apart from what would make it a link, and is not seen.
+        # An invisible zero-width space keeps the sign from becoming a link with what follows, or precedes, it.
         if address:
             return f"\u200b{address}"
         return f"{sign or www}\u200b"

@@ -65,7 +65,7 @@ def difference(
         changes = Changes.of(values[~np.isnan(values) & (weights > 0)] / width)
         # Of a complete corpus the questions are the units, else the clusters that t's degrees of freedom tell.
         g_eff = mean.n_eff if complete else mean.df + 1
-        # Written with "not", so that an error that is nan counts as none.
+        # Written with "not", so that an error of nan counts as no error.
         is_identical = not se > 1e-12 * max(1.0, abs(mean.value))
         if is_identical or changes.are_few:
             least = least_error(changes, mean.n_eff, g_eff, identical=is_identical)
@@ -141,11 +141,11 @@ def least_error(changes: Changes, n_kish: float, g_eff: float, *, identical: Any
     """
     # What the questions of one cluster are worth together.
     inside = float(stats.size_if_alike(g_eff, n_kish)) / g_eff
-    # Plain numbers, or arrays of one for each weighting.
+    # Single numbers, or arrays with one for each weighting.
     squares = np.where(identical, 0.0, changes.squares)
     total = np.where(identical, 0.0, changes.total)
     changed = np.where(identical, 0, changes.changed)
-    # Two changes of the mean square of those seen and one of the whole range, whose square is 1.
+    # Two further changes, each as large as the mean square of those seen and one of the whole range (1).
     added = 2 * inside * (squares + 1) / (changed + 1)
     variance = (squares + added - total**2 / (changes.n + 2)) / (changes.n + 2) ** 2
     return np.asarray(np.sqrt(np.maximum(variance, 0.0) * changes.n / n_kish))

@@ -59,7 +59,7 @@ def _one_sided(rows: Rows, decisive: Rows, say: Any) -> Iterator[str]:
     bounds = []
     for row in decisive:
         worst = change(row, say, "worst_case")
-        # Compared as it is written: a difference of the last digits is no news.
+        # Compared as they are written: a difference that rounding hides is no news.
         if worst not in (change(row, say), MISSING):
             bounds.append(f"{row['metric']} {worst}")
     if bounds:
@@ -173,7 +173,7 @@ def judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
     else:
         key = "judge_and_people"
     text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **words))
-    # An interval whose ends have one sign excludes 0.
+    # An interval whose ends have the same sign excludes 0.
     if row["judge_bias_low"] * row["judge_bias_high"] > 0:
         # The bias is judge − people: above 0 it is in favour of the candidate only where higher is better.
         favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")

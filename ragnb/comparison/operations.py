@@ -206,7 +206,7 @@ def _mean(
     pairs: Pairs, new: Array, old: Array, level: float, width: float = np.inf
 ) -> dict[str, Any]:
     """Return the difference of two means and their ratio, on common questions."""
-    equal_weights = np.ones(len(new))  # whatever the documents of questions weigh
+    equal_weights = np.ones(len(new))  # document weights apply to scores only
     mean = difference(new - old, pairs.clusters, equal_weights, width=width, level=level)
     both = ~np.isnan(new - old)
     mean_new = float(new[both].mean())

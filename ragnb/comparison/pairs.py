@@ -140,7 +140,7 @@ def rows_of(
         for metric in metrics:
             score = batch.values(metric)
             state = batch.status(metric)
-            # Its status is 0 for a score that is missing as for one that is there.
+            # The status of a score that was never made is 0, like that of one that is there.
             is_missing = (state == OK) & np.isnan(score)
             columns[metric.name] = score
             columns[f"{metric.name}__status"] = np.where(is_missing, np.int8(MISSING), state)
@@ -192,7 +192,7 @@ class RunRows:
     def numbered(self, key: str) -> Numbered:
         """Return the questions that a column tells apart, over all runs."""
         if key not in self._numbered:
-            # Over all runs at once, so that a question has one number in each of them.
+            # Over all runs at once, so that a question has the same number in each of them.
             codes, names = pd.factorize(pd.concat([table[key] for table in self._tables]))
             ends = np.cumsum([len(table) for table in self._tables])
             self._numbered[key] = Numbered(np.split(codes, ends[:-1]), names)
@@ -406,7 +406,7 @@ def _key(sides: Sequence[pd.DataFrame]) -> str:
         )
     if len(shared) == 1:
         return shared[0]
-    # Of the ids that both sides have, how many are of one text on both.
+    # How many of the ids that both sides have stand for the same text on both.
     ids = shared[0]
     first_of_ids = [side.dropna(subset=shared).drop_duplicates(ids) for side in sides]
     new, old = (side.set_index(ids)["question"] for side in first_of_ids)

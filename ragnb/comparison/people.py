@@ -189,7 +189,7 @@ def decided_apart(
             return None
     how: dict[str, Any] = {"shares": weights, "level": level}
     corrected = _within_range(stats.ppi_difference(human, judged, clusters, **how), width)
-    # With itself in the judge's place there is nothing to correct: the difference of two means of what is known.
+    # With itself in the judge's place there is nothing to correct: this is the plain difference of two means.
     off = judged - human
     alone = stats.ppi_difference(human, human, clusters, **how)
     bias = stats.ppi_difference(off, off, clusters, **how)

@@ -182,7 +182,7 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_assumptions(kind: str, asked: Mapping[str, Any]) -> None:
     """Refuse assumptions that are missing or out of range."""
-    # Without a standard deviation the scores are pass/fail: a mean is a share, and tells it.
+    # Without a standard deviation the scores are pass/fail: their mean is a share, which determines it.
     are_shares = asked["sd"] is None and kind != "comparison"
     span = (0, 1) if are_shares else (-np.inf, np.inf)
     bounds = {
@@ -278,7 +278,7 @@ class _Design:
             # As the interval itself will: a mean near 1 over few documents has fewer degrees of freedom.
             t = stats.t_quantile(self.sides, df)
             df = float(stats.skewed_df(mean, n / self.effect, t, n / self.per_document, df))
-        # Half of the interval is what it is at the target, see `plan`; the mean scatters with its own error.
+        # The half-width is that at the target, see `plan`; the mean scatters with an error of its own.
         half = float(stats.t_quantile(self.sides, df)) * np.float64(self.se(n, self.target))
         se = np.float64(self.se(n, mean))
         with np.errstate(divide="ignore"):  # a share of 0 or 1 has no standard error
@@ -290,7 +290,7 @@ class _Design:
         if not self.labels:
             return self.by_interval(n, mean)
         alpha = 1 - self.level
-        # So many independent labels are worth as much as n that go together in clusters.
+        # As many independent labels are worth as much as n labels in clusters.
         independent = [n // self.effect]
         exact = float(stats.binomial_power(independent, self.target, mean, alpha=alpha)[0]) - POWER
         if self.effect == 1:
@@ -390,7 +390,7 @@ def _pairs(
     for row in records(compare(pilot, **settings)):
         difference = row["value"] if expected is None else expected
         n = row["n_common"]
-        # n questions detect `detectable`, and what is detected goes with the root of their number.
+        # n questions detect `detectable`; what is detectable falls with the root of their number.
         if difference:
             needed = n * (row["detectable"] / abs(difference)) ** 2
         else:
@@ -403,7 +403,7 @@ def _pairs(
             "n": n,
             "detectable": row["detectable"],
         }
-        # Also where it is nan: a metric without an interval.
+        # Also where `needed` is nan: without a difference, or without an interval.
         if not needed < _MOST:
             yield plan_of_metric | {"reason": "too_close"}
             continue

@@ -100,7 +100,7 @@ def _everywhere(
     n_either = found.n + only.sum()
     if found.n >= _LITTLE_OVERLAP * n_either:
         return NONE
-    # All scores in one row, those of the candidate first. A document of both sides stays one cluster.
+    # The scores of both sides one after the other, the candidate's first. A document of both stays one cluster.
     return stats.contrast(
         own.ravel(),
         np.repeat([True, False], len(weight)),
@@ -122,7 +122,7 @@ def _questions_needed(found: Estimate, shown: float) -> float:
     if abs(found.value) <= TIE:
         # Of no difference no number of questions shows one.
         return np.nan
-    # A standard error goes with the root of the number of questions.
+    # A standard error falls with the root of the number of questions.
     return float(np.ceil(found.n * (shown / abs(found.value)) ** 2))
 
 
@@ -145,7 +145,7 @@ def _of_people(
         complete=pairs.complete,
         is_rated=not np.isnan(human).all(),
     )
-    # Without enough pairs, ratings of different questions may do; an entire corpus is no sample of documents.
+    # Without enough rated pairs, ratings of different questions may do, but only where documents are a sample.
     if not people.is_covered and not pairs.complete:
         scores = np.stack([new, old])
         unpaired_ratings = decided_apart(
@@ -176,7 +176,7 @@ def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:
     only_new, only_old = only
     parts = []
     for name, lacking in ((pairs.candidate, new[only_old]), (pairs.baseline, old[only_new])):
-        # Of a weighted score, which has no states of its own, all are 0: nothing is told.
+        # A weighted score has no states of its own: all are 0, and nothing is listed.
         counts = [
             f"{n} {STATES[state]}"
             for state, n in enumerate(np.bincount(lacking))

@@ -114,7 +114,7 @@ def run_of(
     scenario, inputs, metrics = read_scenario(scenario.replace(**settings), frame)
     if not label and frame is None:
         label = scenario.name
-    # The reader reports ids that it made, as the rows had none, among what it changed.
+    # Where rows have no ids the reader makes them, and reports it among what it changed.
     is_numbered = any(
         row["what"] == "made" and row["column"] == "sample_id" for row in inputs.lossy
     )

@@ -182,7 +182,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit = row["cluster_unit"]
     common = counted(say, "compare.common", count(row["n_common"]))
-    # Where every question is its own cluster, their number is told already.
+    # Where every question is its own cluster, their number is in the line already.
     if unit != "row":
         common += counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["n_lost"]:
@@ -282,7 +282,7 @@ def difference_table(
     else:
         key_of_last = "p_bh"
     level = _level_of(table)
-    # A ">" sets the numbers of a column to the right.
+    # A leading ">" aligns a column to the right.
     heads = [
         say("column.metric") if by is None else by,
         f">{one_line(table['baseline'].iloc[0], _LONGEST_NAME)}",
@@ -382,7 +382,7 @@ def _took(row: Mapping[Any, Any], say: Any) -> str:
     name = row["metric"]
     if row["statistic"] != "mean":
         name = say(f"operations.{row['statistic']}_of", name=name)
-    # The word tells the direction, so sizes are without a sign; of a decrease that turns the interval around.
+    # The word says which way, so sizes have no sign; for a decrease this swaps the ends of the interval.
     if kind == "time" or pd.isna(row["change"]):
         ends = sorted([abs(row["low"]), abs(row["high"])])
         size = f"{amount(abs(row['value']))} {unit_of(row['metric'])}".rstrip()

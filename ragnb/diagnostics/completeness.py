@@ -205,7 +205,7 @@ def _gate(
     worst = judged[0]
     row = gate_row(gate, worst["seen"] / worst["expected"], int(worst["expected"]), system=system)
     blocks = too_much(worst, allowed)
-    # By `too_much`, as wherever else it is asked whether too many were lost.
+    # By `too_much`, as everywhere else that losses are judged.
     row["blocks"] = blocks
     row["outcome"] = "fail" if blocks else "pass"
     row["reason"] = "incomplete" if blocks and name == INPUT_LINES else ""

@@ -179,7 +179,7 @@ def findings(
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     worst = pd.Series(worst_samples(frame, metrics, top), dtype=object)
     table = table.assign(worst=worst, weighted=weighted)
-    # By its letters "critical" comes before "warning"; equal costs stay in the order of the rules.
+    # Alphabetically "critical" comes before "warning"; equal costs stay in the order of the rules.
     return table.sort_values(
         ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
     )
@@ -199,7 +199,7 @@ def _violation_of(
     """Return how the mean of a metric violates a rule; None if it does not."""
     mean = means[metric.name]
     better = metric.better
-    # A mean below the critical threshold is below that of the warning, too.
+    # The critical threshold comes first: a mean past it is past that of the warning, too.
     if past(mean["value"], rule.critical, better):
         severity = "critical"
         threshold = rule.critical
@@ -261,7 +261,7 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
     rows = nw.from_native(scores, eager_only=True).select(have)
     # An eager frame is one batch, so positions in the batch are those in the frame.
     for worst in weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]:
-        # Rows of no column at all would be none.
+        # Without any column narwhals would return no rows.
         cells = rows[worst.places].rows(named=True) if have else [{}] * len(worst.places)
         worst_by_metric.append(list(map(record, cells, worst.labels, worst.scores)))
     return worst_by_metric

@@ -48,11 +48,8 @@ COLUMNS = (
     "reason",
 )
 _OF_MEANS = ("metric", "value", "low", "high", "n")
-_OF_DESIGN = (
-    "se",
-    "df",
-    "level",
-)  # how an interval was made, and so how more questions would narrow it
+# How an interval was made, and so how more questions would narrow it.
+_OF_DESIGN = ("se", "df", "level")
 _NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
 BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
 Row = Mapping[Any, Any]

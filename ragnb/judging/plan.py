@@ -28,12 +28,8 @@ from ragnb.weights import weigh
 REPLY_TOKENS = 400  # of a verdict with its texts; for estimates only
 SEED = 0  # of the order in which answers are judged
 FEWEST = 50  # questions that are judged before the first look at whether the rest is needed
-ALARMS = (
-    "not_separated",
-    "constant",
-    "obeyed",
-    "flat",
-)  # codes of the notes that are warnings, too
+# Codes of the notes that are warnings, too.
+ALARMS = ("not_separated", "constant", "obeyed", "flat")
 _FACTS = ("mode", "peek", "passages", "cut", "evidence", "parse", "repeats", "reply")
 
 

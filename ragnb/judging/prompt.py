@@ -60,7 +60,7 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
         bands="\n".join(bands(rubric, lang)),
         rule=rule,
         anchors=anchor_texts or say("judge.no_anchors"),
-        # A number stands without quotes: the form shows where one goes, and its range.
+        # Without quotes, as the form shows where a number goes, and in which range.
         form=_json(form).replace('"#"', f"<{low}–{high}>"),
     ).strip()
 
@@ -177,7 +177,7 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     shown = [text for text, size in zip(first, sizes, strict=True) if size <= most]
     if first and not shown and most > 0:
         text = first[0]
-        # Tokens grow with the length, so that the longest beginning that fits is found by halving.
+        # The longer a text, the more tokens it has, so bisection finds the longest beginning that fits.
         lengths = range(len(text) + 1)
         length = bisect_right(lengths, most, key=lambda n: count_tokens(text[:n])) - 1
         return [text[:length]], len(passages)

@@ -249,9 +249,8 @@ class _Reading:
 
     def _own(self, candidates: Sequence[Found], body: str, rest: str) -> list[Found]:
         """Return the objects that are the judge's own: neither quoted, struck out, elided nor of the material."""
-        if (
-            len(candidates) > MOST_OBJECTS
-        ):  # too many to be one verdict, which is refused as several
+        # Too many to be looked at one by one; they are refused as several verdicts.
+        if len(candidates) > MOST_OBJECTS:
             return list(candidates)
         quotations = _quotations(body)
         texts_shown = [squashed(text) for text in self.material]

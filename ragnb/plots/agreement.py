@@ -75,9 +75,8 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
         above = n[x - y > tolerance + _SLACK].sum()
         below = n[y - x > tolerance + _SLACK].sum()
         numbers = {"n": n.sum(), "inside": n.sum() - above - below, "above": above, "below": below}
-        exactly = (
-            "" if tolerance else "_exact"
-        )  # without a tolerance scores agree where they are equal
+        # Without a tolerance scores agree where they are equal.
+        exactly = "" if tolerance else "_exact"
         finding = say(
             f"chart.pairs{exactly}",
             tolerance=f"{tolerance:g}",
@@ -119,7 +118,7 @@ def _written(counts: Any) -> list[list[str]]:
     n_columns = counts.shape[1]
     written = [[count(n) if n else "" for n in row] for row in counts.tolist()]
     widest = max(text_width(text, 8.0) for row in written for text in row)
-    # Points of one cell, two of them free; the cells take about 0.85 of the width.
+    # The width of a cell in points, less two; all cells together take about 0.85 of the chart's.
     room = 0.85 * WIDTH * 72 / n_columns - 2
     if widest > room:
         return [[""] * n_columns] * len(counts)
@@ -207,7 +206,7 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     heights = [line.value for line in lines.values()]
     shown = [0.0, *gap, *heights]
     low, high = part.ends(mean)
-    # Half a point where all are equal, and the axis would have no length.
+    # Half a point where all are equal: the axis would have no length.
     margin = 0.04 * (high - low) or 0.5
     margin_above = 0.06 * np.ptp(shown) or 0.5
     written: dict[str, str] = {
@@ -309,7 +308,7 @@ def _draw_slope(ax: Axes, measures: dict[str, _Measure]) -> None:
 
 def _apart(heights: list[float], least: float) -> Any:
     """Push rising heights apart until neighbours are at least `least` from each other, about the same middle."""
-    # Less the distances that are due by then, heights may stay equal but not fall: hence the running maximum.
+    # Less the distance that is due up to each, heights must not fall: hence the running maximum.
     steps = least * np.arange(len(heights))
     apart = np.maximum.accumulate(np.array(heights) - steps) + steps
     if not heights:

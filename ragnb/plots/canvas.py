@@ -127,7 +127,7 @@ def cjk_font() -> str | None:
 
 @cache
 def _add_new_fonts() -> None:
-    """Make the fonts known to matplotlib that were installed after it listed them; always None."""
+    """Make the fonts known to matplotlib that were installed after it listed them."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     for path in set(findSystemFonts()) - {font.fname for font in fontManager.ttflist}:
@@ -170,7 +170,7 @@ def canvas(
             title = seen if finding is None else finding
             if title:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
-            # The text alternative has a finding also where no title is drawn. It ends in a full stop of its own.
+            # The text alternative has a finding even where no title is drawn; the text itself adds the full stop.
             sentence = (finding or seen).rstrip(".。 ")
             numbers = "; ".join(value for value in values if value)
             words = speaker(look)("chart.words", finding=sentence, values=numbers)
@@ -308,7 +308,7 @@ def legend_below(ax: Axes, points: float = 34) -> None:
     _, names = ax.get_legend_handles_labels()
     if not names:
         return
-    # The foot of the Axes, and from there points, which a share of the height would not be.
+    # In points from the foot of the Axes: a share of their height would vary with it.
     figure = cast(Any, ax.figure)
     below = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
     ax.legend(

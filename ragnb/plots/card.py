@@ -89,7 +89,7 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         )
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
         ax.vlines(x, low, high, color=BLUE, linewidth=1.6, label="_interval")
-        # A mean without an interval is hollow. Areas are as the numbers of ratings, the smallest still to be seen.
+        # A mean without an interval is hollow. Areas are in proportion to the ratings, but never too small to see.
         faces = np.where(np.isnan(low), "none", BLUE)
         areas = np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14)
         ax.scatter(
@@ -101,7 +101,7 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
             size = part.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
             ax.annotate(size, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
         whole_scale(ax, "x", *scale, margin=0.04)
-        # Below the scale there is room for the numbers along the bottom.
+        # More room below the scale, for the numbers along the bottom.
         whole_scale(ax, "y", *scale, margin=0.04, below=0.088)
         legend_below(ax, 36)
         means = [with_interval(*row) for row in zip(human, low, high, strict=True)]
@@ -450,7 +450,7 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
         if records:
-            # One number of labels alone would be an axis without a length.
+            # A single number of labels would make an axis without a length.
             end = max(labels.max(), labels.min() * 1.01)
             ax.set(xscale="log", xlim=(labels.min(), end))
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -466,13 +466,13 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
                 chance=percent(row["probability"]),
             )
             values.append(value)
-        # What the card says of the labels needed, else what as many labels as there are now give.
+        # What the card says of the labels needed, else the point nearest to the labels there are now.
         finding = next(iter(part.beside("labels_needed").get("text", ())), None)
         if not finding:
             if values:
                 finding = values[int(np.abs(labels - first.get("n", 0)).argmin())]
             else:
                 finding = say("chart.no_intervals")
-        every_fifth = max(len(records) // 5, 1)
-        describe(finding, [part.about, *values[::every_fifth]], say("chart.labels_axis"))
+        step = max(len(records) // 5, 1)  # a handful of points are enough in words
+        describe(finding, [part.about, *values[::step]], say("chart.labels_axis"))
     return ax

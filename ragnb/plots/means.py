@@ -34,7 +34,7 @@ from ragnb.schema import METRICS, TOTAL, Metric, metric_list, scale_of
 Thresholds = Mapping[str, Sequence[tuple[str, float]]] | Sequence[tuple[str, float]]
 _UNKNOWN = Metric("unknown")
 _LINES = ("--", ":", "-.", (0, (1, 3)))
-_STEP = 0.42  # half the height that a threshold takes in the row of one system
+_STEP = 0.42  # half the height of a threshold in the row of a single system
 
 
 class OfMeans(LookOfSystems, total=False):

@@ -176,7 +176,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     say = speaker(look)
     names = found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
-    # A row a candidate, a column a baseline; nothing of a system beside itself.
+    # A row for each candidate, a column for each baseline; empty where they are the same system.
     rates = pairs["win_rate"].unstack().reindex(index=names, columns=names).to_numpy()
     outcomes = pairs["outcome"].unstack().reindex(index=names, columns=names)
     is_conclusive = outcomes.isin(["better", "worse"]).to_numpy()

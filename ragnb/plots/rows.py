@@ -89,7 +89,7 @@ def dot_rows(
                     fontsize=8.5,
                 )
                 who = f"{name}, {dot.label}" if dot.label else name
-                # Two spaces part what is seen; a comma, what is heard.
+                # Two spaces separate words on the chart, a comma those of the text alternative.
                 words = dot.words.replace("  ", ", ")
                 values.append(f"{who}: {words}")
         middles = [place * space + (many - 1) / 2 for place in range(len(rows))]

@@ -102,7 +102,9 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[s
     for kept, look in _areas(points, found, say, colours):
         if kept.any():
             x, y = places[kept].T
-            ax.scatter(x, y, s=5, rasterized=True, **look)  # thousands of shapes make a large SVG
+            ax.scatter(
+                x, y, s=5, rasterized=True, **look
+            )  # thousands of dots would make a large SVG
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
     ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
     flip = found.nearest_flip

@@ -53,7 +53,7 @@ def _number(value: Any) -> Any:
 
 def _with_ratings(labels: int, info: ValidationInfo) -> int:
     """Take a number of planned labels only beside ratings."""
-    # `info.data` has no field that was refused: its own refusal says enough.
+    # `info.data` lacks a field that was refused: that refusal says enough.
     if info.data.get("ratings", "") is None:
         raise ValueError(
             "needs ratings, and none are given; name their file (ratings:), or remove the key"

@@ -244,7 +244,7 @@ class Scenario(Frozen):
         given = {key: value for key, value in data.items() if value is not None}
         inputs = [given[key] for key in SOURCES if isinstance(given.get(key), str | Path)]
         stem = input_name(inputs[0]) if inputs else ""
-        # A name that `Text` would refuse is not lent: nobody wrote it into a key.
+        # Nobody wrote this name into a key, so one that `Text` would refuse is not lent rather than refused.
         if stem.strip() and not invisible(stem):
             given.setdefault("name", stem)
         return given

@@ -44,7 +44,7 @@ def findings(error: ValidationError, source: Source | None, top: type[BaseModel]
     for item in error.errors(include_url=False):
         # The tags of a union are in its places, such as <metric>, and no keys that anybody wrote.
         where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
-        # What is wrong with a key itself has this below it.
+        # Pydantic appends this where the key itself is wrong, not its value.
         if where[-1:] == ("[key]",):
             where = where[:-1]
         # A check of a whole list or mapping says itself which entry it refuses, see `ragnb.schema.refuse`.
@@ -85,7 +85,7 @@ def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -
             hint = f"(have: {listing(choices)})"
         reason = f"is not known; {masked(hint)}"
     elif share:
-        # The share takes the place of the advice behind the semicolon.
+        # The share replaces the advice after the semicolon.
         what = _REASONS[kind].format(**context).partition(";")[0]
         reason = f"{what}; write {share}"
     elif kind in _REASONS:

@@ -112,7 +112,7 @@ def flow(value: Any, style: str | None = None) -> str:
         return "'" + value.replace("'", "''") + "'"
     if style is None and _PLAIN.fullmatch(value) and value.lower().strip(".") not in _WORDS:
         return value
-    # YAML reads the quotes of JSON; some characters that do not print it takes only as escapes.
+    # YAML reads strings of JSON, but takes some characters that do not print only as escapes.
     quoted = json.dumps(value, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in quoted)
 
@@ -310,9 +310,8 @@ class Source:
         if is_number and _NUMBER.fullmatch(text):
             if kind == "int":
                 return int(text)
-            return float(
-                re.sub(r"\.(?=[iInN])", "", text)
-            )  # .inf and .nan are inf and nan to Python
+            # .inf and .nan are inf and nan to Python.
+            return float(re.sub(r"\.(?=[iInN])", "", text))
         if not is_number and not _NUMBER_ELSEWHERE.fullmatch(text):
             return text  # also dates, =, yes and no
         why = (

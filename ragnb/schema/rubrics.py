@@ -178,7 +178,7 @@ class Rubric(Frozen, str_strip_whitespace=True):
         """Its dimensions as metrics, with their range and weight."""
         grades_refusals = self.grades_refusals
         if grades_refusals is None:
-            # The bands of accuracy that come with ragnb do.
+            # The bands for accuracy that come with ragnb grade refusals.
             grades_refusals = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
         return tuple(
             Metric(

@@ -195,7 +195,7 @@ def _may_be_key(path: tuple[str, ...], value: Any) -> bool:
     if value is None or value == "" or isinstance(value, bool):
         return False
     name = path[-1].lower()
-    if name.endswith(("token", "tokens")):  # such as eos_token_id: 2, or a list of them
+    if name.endswith(("token", "tokens")):  # such as tokens: 512, or a list of them
         items = value if isinstance(value, list | tuple) else [value]
         if all(isinstance(item, int | float) for item in items):
             return False
@@ -219,7 +219,7 @@ def _without_keys(text: str, *, random: bool = True) -> str:
     clean = _LOOKS["unbroken"].sub(mask_random, masked(clean))
     if clean != text:
         return clean
-    # Nothing was found: a key may be written in other forms of its characters. A text without one stays as it is.
+    # A key may be written in other forms of its characters, such as full-width ones.
     folded = _folded(text)
     if folded != text:
         clean_folded = _without_keys(folded)

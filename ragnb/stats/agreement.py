@@ -140,7 +140,7 @@ def best_constant(
     score = np.nan
     if len(y):
         if levels is None:
-            # A window of ±tolerance can be moved up until its lower end is a human's score and hold as many.
+            # A window of ±tolerance can be moved up until its lower end is a human score, without losing any.
             offered = np.minimum(y + tolerance, y.max())
         else:
             offered = levels
@@ -426,14 +426,14 @@ def krippendorff_alpha(
     """
     grid = np.asarray(ratings, dtype=float)
     has_pair = np.sum(~np.isnan(grid), axis=1) >= 2
-    # Numbered again: a cluster all of whose items have one rating is none.
+    # Numbered again without the clusters all of whose items have a single rating.
     code = np.unique(cluster_codes(clusters, len(grid))[has_pair], return_inverse=True)[1]
     grid = grid[has_pair]
     m = np.sum(~np.isnan(grid), axis=1).astype(float)
     points = grid - (np.nanmean(grid) if len(m) else 0.0)
     total = np.nansum(points, axis=1)
     squares = np.nansum(points**2, axis=1)
-    # Of an item: half the squared distances of its pairs, each counted 1/(m − 1) times.
+    # Of an item: the squared distances of its m(m − 1)/2 pairs, divided by m − 1.
     inside = (m * squares - total**2) / (m - 1)
     parts = sums_by(code, np.stack([m, inside, squares, total], axis=1))
 

@@ -206,7 +206,7 @@ def packed(names: npt.NDArray[Any]) -> Codes:
     """
     is_small = False
     if names.dtype.kind in "iu" and names.size:
-        # Most labels are codes of a part of some rows, with few gaps between them: a table of all is not long.
+        # Most labels are codes of a part of some rows, with few gaps between them: a table of all codes is short.
         is_small = bool(names.min() >= 0 and names.max() < 4 * names.size + 64)
     if not is_small:
         return np.unique(names, return_inverse=True)[1]

@@ -357,7 +357,7 @@ def _point(
         else:
             squares = sums.all_judge_squared - sums.all_judge**2 / sums.rows
             variance = squares / (sums.rows - 1)
-            # 1 + n/N: the distance from the N alone is so many times the distance from all.
+            # 1 + n/N: the labelled mean is this many times as far from the other N rows as from all rows.
             stretch = sums.rows / n_rest
             best = np.clip(covariance / (stretch * variance), 0.0, 1.0)
             distance = stretch * distance

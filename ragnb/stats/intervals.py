@@ -69,7 +69,7 @@ def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
     0.2887
     """
     is_usable = (n_clusters >= 2) & (total > 0)
-    # Any numbers that divide will do where the result is nan.
+    # Where the result is nan, any divisors will do.
     g = np.where(is_usable, n_clusters, 2.0)
     a = np.where(is_usable, total, 1.0)
     # Taken from moments, a sum of squares may come out as -1e-20.
@@ -227,7 +227,7 @@ def mean_interval(
     high_by_t = np.minimum(value + margin, scale.most)
     low = np.where(scale.is_finite, scale.base + scale.width * low_share, low_by_t)
     high = np.where(scale.is_finite, scale.base + scale.width * high_share, high_by_t)
-    # Above 1 the looks that were planned are used up.
+    # Above 1 there are more rows than were planned for, and the looks no longer keep the level.
     is_known = np.isfinite(value) & np.isfinite(se) & (kept <= 1)
     return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
@@ -247,9 +247,8 @@ def _scale(value: Any, se: Any, n_kish: Any, ranges: tuple[Any, Any]) -> _Scale:
     bottom, top = ranges
     has_ends = np.isfinite(bottom) & np.isfinite(top)
     width = np.where(has_ends, top - bottom, 1.0)
-    apart = (
-        4 * se * np.sqrt(n_kish)
-    )  # about what the scores are apart: two standard deviations each way
+    # About the distance between the scores: two standard deviations each way.
+    apart = 4 * se * np.sqrt(n_kish)
     varies = se > _IDENTICAL * np.abs(value)
     is_wide = (width > _WIDE) & (width > _WIDE * apart) & varies
     return _Scale(
@@ -267,12 +266,12 @@ def _towards_kish(n: Array, n_kish: Array, elsewhere: Any, binary: Any) -> Array
         return n
     few, scores = elsewhere
     share = np.divide(few, scores, out=np.ones(np.shape(few)), where=np.asarray(scores) > 0)
-    # Wholly to Kish's up to 10 scores elsewhere and a quarter of all; not at all from 30, or from a half, on.
+    # Fully, where at most 10 scores, and a quarter of them, are elsewhere; not at all from 30, or a half, on.
     by_number = np.clip(1.5 - few / 20, 0.0, 1.0)
     by_share = np.clip(2 - 4 * share, 0.0, 1.0)
     drawn = by_number * by_share
     with np.errstate(divide="ignore", invalid="ignore"):
-        # A geometric mean of the two, n at 0 and Kish's at 1.
+        # A weighted geometric mean of the two: n at 0, Kish's at 1.
         between = np.where(n_kish > 0, n * (n_kish / n) ** drawn, n)
     return np.where((n > n_kish) & (drawn > 0) & ~np.asarray(binary), between, n)
 
@@ -296,18 +295,16 @@ def skewed_df(p: Any, n: Any, t: Any, g_eff: Any, df0: Any, sum_h4: Any = None) 
     >>> round(float(skewed_df(0.95, 79.0, 2.14, 15.0, 14.0)), 1)
     4.1
     """
-    r = np.minimum(g_eff / n, 1.0)  # the share of the variance that 0/1 clusters would have
+    # The variance, as a share of what it would be with clusters that are all 0 or all 1 inside.
+    r = np.minimum(g_eff / n, 1.0)
     shrink = t**2 / n
-    centre = (p + shrink / 2) / (1 + shrink)  # Wilson's, so that a p of 0 or 1 has odds
-    lopsided = (1 - 2 * centre) ** 2 / (
-        centre * (1 - centre)
-    )  # the squared skewness of 0/1 at the centre
-    kurtosis = 1.5 * lopsided * r * (1 - r)
+    centre = (p + shrink / 2) / (1 + shrink)  # Wilson's, which is never 0 or 1
+    squared_skewness = (1 - 2 * centre) ** 2 / (centre * (1 - centre))  # of a 0/1 score
+    kurtosis = 1.5 * squared_skewness * r * (1 - r)
     if sum_h4 is None:
         spread = 1 / df0
     else:
         spread = np.clip(g_eff**2 * sum_h4, 1 / df0, 2 / df0)
-    # What is left of the degrees of freedom, never fewer than 1.
     return np.asarray(np.maximum(1 / (1 / df0 + kurtosis * spread), 1.0))
 
 
@@ -383,7 +380,7 @@ def _drawn(rng: np.random.Generator, sizes: npt.NDArray[np.int64], total: int, n
         return rng.multinomial(total, sizes / total, size=(n,)).astype(float)
     # All units are of size 1: drawing them one by one is the multinomial, and faster.
     picked = rng.integers(0, units, (n, total))
-    # A resample counts in bins of its own.
+    # Each resample is counted in bins of its own.
     bins = picked + units * np.arange(n)[:, None]
     counts = np.bincount(bins.ravel(), minlength=n * units)
     return counts.reshape(n, units).astype(float)

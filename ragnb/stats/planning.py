@@ -89,7 +89,7 @@ def draw_test(
     centred = scores - scores.mean()
     z = inner(contrast, centred) / variance**0.5
 
-    # D is skewed as the scores are, the more so the further its variance is from that of equal sides.
+    # D is skewed as the scores are, in so far as its sides differ in size: not at all where n = m.
     skew_of_scores = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
     sd_ratio = (variance * (n + m - 1) / inner(centred, centred)) ** 0.5
     skew = skew_of_scores * sd_ratio * (m - n) / (n + m)
@@ -103,7 +103,7 @@ def _variance_of_contrast(contrast: Array, scores: Array, code: Codes) -> tuple[
     n_clusters = len(by_cluster)
     if 1 < n_clusters < n_rows:
         between, inside, typical_size = mean_squares(scores, code, np.ones(n_rows))
-        # A negative component of the clusters counts as none: then both mean squares are one.
+        # A negative component of the clusters counts as none: then both mean squares are equal.
         mean_square = np.array([max(between, inside), inside])
         df = np.array([n_clusters - 1.0, n_rows - n_clusters])
     else:
@@ -112,7 +112,7 @@ def _variance_of_contrast(contrast: Array, scores: Array, code: Codes) -> tuple[
         mean_square = np.full(2, inner(centred, centred) / (n_rows - 1))
         df = np.array([n_rows - 1.0, n_rows - 1.0])
         typical_size = np.inf
-    # The components of variance, written as multiples of the two mean squares, whose df are known.
+    # Var D, rewritten as multiples of the two mean squares, whose degrees of freedom are known.
     of_clusters = inner(by_cluster, by_cluster) / typical_size
     parts = mean_square * np.array([of_clusters, inner(contrast, contrast) - of_clusters])
     variance = float(parts.sum())
@@ -178,7 +178,7 @@ def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.0
     size = np.asarray(n, dtype=float)
 
     def chance_above(k: Array, p: float) -> Array:
-        # P(X > k) = I_p(k + 1, n − k). At k = n there is no such beta; any second argument above 0 serves there.
+        # P(X > k) = I_p(k + 1, n − k). At k = n it is not defined; any second argument above 0 will do there.
         beyond = betainc(k + 1, np.maximum(size - k, 0.5), p)
         return np.where(k < size, beyond, 0.0)
 
@@ -207,7 +207,7 @@ def sample_size_exact(
     near = sample_size_normal(target, share, alpha=alpha, power=power)
     if near > 5000:
         return near
-    # Beyond twice the normal approximation, and 60 for small ones, no tooth falls below the power again.
+    # The power is a sawtooth in n; beyond twice the normal approximation plus 60 no tooth falls below `power`.
     sizes = np.arange(1, 2 * near + 61)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
     if len(weak):
@@ -250,7 +250,7 @@ def design_effect(sizes: Values, rho: float) -> float:
     m = np.asarray(sizes, dtype=float)
     if not np.isfinite(rho):
         return 1.0
-    # Of a row drawn at random, the size of its cluster.
+    # The mean size of the cluster of a row drawn at random.
     size_of_row = np.sum(m**2) / np.sum(m)
     return float(max(1.0, 1 + (size_of_row - 1) * rho))
 
@@ -436,7 +436,7 @@ def labels_needed(
     if labels_planned is not None:
         if max(total, n) > labels_planned:
             return without("beyond_plan", total, independent)
-        # What N √(N / planned) labels have to be worth, solved for N; rounding must not ask for one more.
+        # Solves N √(N / planned) = worth for N; rounding must not ask for one label more.
         worth = deff * independent
         total = ceil(worth ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
     # Labels that are not yet enough gain with each that is added, up to where the chance levels off.
@@ -445,7 +445,7 @@ def labels_needed(
     reached = np.flatnonzero(chances >= power)
     likely = None
     if len(reached):
-        # The grid is coarse; between its last size that is not enough and its first that is, each is tried.
+        # The grid is coarse: every size is tried between its last that is too small and its first that is enough.
         below = int(sizes[max(reached[0] - 1, 0)])
         steps = np.arange(below, int(sizes[reached[0]]) + 1)
         likely = int(steps[np.flatnonzero(at_hand.chance(steps) >= power)[0]])
@@ -517,9 +517,8 @@ def label_budget(
         clusters_per_label = float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
         known = (n, need.total, need.likely, labels_planned)
-        marked = [
-            size for size in known if size is not None
-        ]  # what a chart marks must be on the curve
+        # What a chart marks must be on the curve.
+        marked = [size for size in known if size is not None]
         top = max(4 * n, 200, int(1.5 * max(marked)))
         sizes = np.unique(np.r_[np.geomspace(10, top, 38).round(), marked])
     labels = np.asarray(sizes, dtype=float)

@@ -14,8 +14,8 @@ from ragnb.stats.intervals import jackknife_se, mean_interval
 
 _BLOCK = 4_000_000  # counts of resamples × values held at once: 32 MB
 _FAR = 16.0  # standard errors: farther off no interval reaches
-_DRAWS = 20_000_000  # values drawn in all: of very many values fewer resamples are made …
-_FEWEST = 200  # … but so many at least
+_DRAWS = 20_000_000  # values drawn in all: the more values, the fewer resamples …
+_FEWEST = 200  # … but never fewer than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def quantile_difference(
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(drawn_differences), step):
         part = drawn_differences[start : start + step]
-        # A resample counts its clusters in bins of its own.
+        # The clusters of each resample are counted in bins of its own.
         bins = rng.integers(0, g, (len(part), g)) + g * np.arange(len(part))[:, None]
         drawn = np.bincount(bins.ravel(), minlength=len(part) * g).reshape(-1, g)
         of_new = _quantiles(x[new_order], drawn[:, code[new_order]], q)
@@ -177,9 +177,8 @@ def _check(q: float) -> None:
 def _quantiles(ordered: Array, counts: Codes, q: float) -> Array:
     """Return the quantile of values in their order, each of which was drawn so often, for each row of counts."""
     upto = counts.cumsum(axis=1)
-    place = q * (
-        upto[:, -1] - 1
-    )  # between two places among the drawn values, as numpy interpolates
+    # Between two places among the drawn values, as numpy interpolates.
+    place = q * (upto[:, -1] - 1)
     below = np.floor(place)
     places = np.stack([below, np.ceil(place)], axis=1)
     # `searchsorted` takes one row at a time.
@@ -217,7 +216,7 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> _Shares:
     n = len(cluster)
     sizes = np.bincount(code).astype(float)
     parts = sizes / n
-    # The jackknife's weight of a cluster; without the only one there is nothing left.
+    # The jackknife's weight of a cluster; 0 for a single one, without which nothing is left.
     weight = np.divide(1.0, (1 - parts) ** 2, out=np.zeros(len(parts)), where=parts < 1)
     starts = np.cumsum(sizes) - sizes
     before = np.empty(n)  # how many rows of the same cluster come before each: S above
@@ -226,9 +225,8 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> _Shares:
     squares = np.cumsum(weight[cluster] * (2 * before + 1))
     products = np.cumsum(weight[cluster] * sizes[cluster])
     ordered = values[order]
-    last = np.flatnonzero(
-        np.append(ordered[1:] != ordered[:-1], True)
-    )  # the last row of each value
+    is_last = np.append(ordered[1:] != ordered[:-1], True)  # the last row of its value
+    last = np.flatnonzero(is_last)
     g_eff = 1 / float((parts**2).sum())
     near = np.abs((last + 1) / n - q) <= _FAR / np.sqrt(g_eff)
     if near.any():
@@ -239,7 +237,7 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> _Shares:
     inflated = np.where(inflated > 1e-9 * squares[last], inflated, 0.0)
 
     def each(number: float) -> Array:
-        return np.full(share.shape, number)
+        return np.full(share.shape, number, dtype=float)
 
     low, high = mean_interval(
         share,

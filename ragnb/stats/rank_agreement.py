@@ -113,7 +113,7 @@ def kendall_of_means(
     is_of_system = (system_code == systems[:, None]).astype(float)  # (systems, rows)
 
     def order(means: Array) -> Array:
-        """Return −1, 0 or 1 for each pair of systems; sums in another order are no different means."""
+        """Return −1, 0 or 1 for each pair of systems; means that differ by rounding alone are equal."""
         rounded = np.round(means, digits)
         return np.asarray(np.sign(rounded[..., :, None] - rounded[..., None, :]))
 

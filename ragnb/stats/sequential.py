@@ -34,9 +34,8 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
     n = len(code)
     sizes = np.bincount(code)
     shuffled = rng.permutation(n)
-    rows = shuffled[
-        np.argsort(code[shuffled], kind="stable")
-    ]  # group by group, in random order within
+    # Group by group, in random order within.
+    rows = shuffled[np.argsort(code[shuffled], kind="stable")]
     size = np.repeat(sizes, sizes)
     start = np.cumsum(sizes) - sizes
     rank = np.arange(n) - np.repeat(start, sizes)  # 0, 1, 2, … within each group
@@ -45,11 +44,10 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
     opens = np.append(rank * n // size, n)
     ends = np.append(-(-(rank + 1) * n // size), n)
     aim = np.append((rank + rng.random(n)) / size, np.inf)
-    # Up to each place: how many places there are beyond those of the rows that must have come by then.
+    # Of each place: how many of the places up to it are not needed by rows that must have come by then.
     room = np.arange(1, n + 1) - np.cumsum(np.bincount(ends[:n], minlength=n + 1)[1:])
-    following = (
-        start.copy()
-    )  # of each group its next row; n, which never fits, where it has none left
+    # The next row of each group; n, which never fits, where none is left.
+    following = start.copy()
     order = np.empty(n, dtype=np.intp)
     for place in range(n):
         # Up to here every place is needed by a row that ends.

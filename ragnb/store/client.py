@@ -30,7 +30,7 @@ from ragnb.store.transport import (
     unused_proxy,
 )
 
-# HTTP statuses: no call will be answered; none will if nothing has been answered yet; a later try may be answered.
+# HTTP statuses after which no call will be answered; the same, but only of the first calls; a later try may work.
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
 _PASSING = (408, 409, 425, 429)
@@ -269,7 +269,7 @@ class Client:
                 await asyncio.sleep(0.01)  # calls under way may need less than is reserved for them
             trip = Trip()
             TRIP.set(trip)
-            # Nothing is awaited since the budget was looked at, so that no other call has taken the same room.
+            # Nothing was awaited since the budget was checked, so no other call has taken the same room.
             self.budget.calls += 1
             self._reserved += expected
             try:

@@ -78,7 +78,7 @@ def unit_costs(
     for product in ("question", "answer", "judge"):
         rows = paid[paid["product"] == product]
         cells_done = rows[rows["status"] != "failed"].groupby("task")["key"].nunique()
-        # By metric, of one judgement of one answer; NaN where all attempts of a metric failed.
+        # By task (of a judge: a metric), the cost of one cell; NaN where all attempts at a task failed.
         unit_cost = rows.groupby("task")["cost"].sum() / cells_done
         if unit_cost.sum(skipna=False) > 0:
             costs[product] = float(unit_cost.sum())

@@ -108,7 +108,7 @@ def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
     version = pragma(file, "user_version")
     is_marked = pragma(file, "application_id") == int.from_bytes(APPLICATION, "big")
     if not is_marked and (names or not new):
-        # Version 1 had no `calls`, and is to be refused as a store all the same.
+        # Without `calls`, which stores of version 1 lack: they, too, are refused as stores and not as other files.
         if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
             raise no_store(path)
         return ["its application id is overwritten"]

@@ -250,7 +250,7 @@ def _bar(total: int, label: str, progress: bool | None) -> Any:
     from tqdm.auto import tqdm
     from tqdm.notebook import tqdm_notebook
 
-    # tqdm itself shows a bar by default only where standard error is a terminal, which in a notebook it is not.
+    # `is_hidden` leaves it to standard error, which in a notebook is no terminal.
     if progress is None and issubclass(tqdm, tqdm_notebook):
         progress = True
     return tqdm(
@@ -300,8 +300,8 @@ def _saved(store: Store, run: str) -> str:
 class _Job:
     """A run in progress: workers take cells, and continue once their outcome is on disk.
 
-    All but `stop` runs in one event loop, so that what stands between two awaits is never interrupted by another
-    worker. The store is called in threads, one at a time.
+    All but `stop` and `_deal` runs in one event loop, so no other worker interrupts what is between two awaits.
+    The workers call the store in threads, one call at a time.
     """
 
     def __init__(

@@ -216,7 +216,7 @@ def _of_parts(
                 results = [merge(results)]
             results.append(take(_pandas(part)))
     if not results:
-        # Of no rows, too, there is a result; its columns have their types.
+        # No rows have a result, too; an empty batch has columns of the right types.
         results.append(take(_pandas(collected(rows.head(0)).to_polars())))
     return merge(results)
 
@@ -248,7 +248,7 @@ def _pandas(part: pl.DataFrame) -> pd.DataFrame:
     for column in part:
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
             numbers = column
-            # Whole numbers with gaps have no array of their own.
+            # NumPy's whole numbers hold no gaps.
             if column.null_count() or not column.dtype.is_integer():
                 numbers = column.cast(pl.Float64).fill_null(np.nan)
             columns[column.name] = numbers.to_numpy()

@@ -44,14 +44,14 @@ def bootstrapped(
             f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}"
         )
     table, units, total = means_table(found, metric_weights, doc_weights, level, **how)
-    # Sums are of scores less the middle of their range, which is added again.
+    # Sums are of scores less a centre, see `cells.centres`, which is added again.
     middles = np.append(found.cells.centre, total.centre(found.cells.centre))
     spans = [(metric.low, metric.high) for metric in found.metrics]
     spans.append((total.least, total.high))
     shape = (len(found.rows), len(spans))
     has_interval = table["n_clusters"].to_numpy().reshape(shape) >= 2
     low_high_se = np.full((*shape, 3), np.nan)
-    # Clusters first, whatever the order of rows: a group's numbers are those of its rows alone.
+    # Clusters before single rows. The numbers of a seed depend on this order.
     order = np.argsort(units.cluster < 0, kind="stable")
     for group in range(len(found.rows)):
         chosen = order[units.group[order] == group]

@@ -180,7 +180,7 @@ def as_pandas(frame: Any) -> pd.DataFrame:
         eager = found
     columns: dict[str, Any] = {}
     for name, kind in eager.schema.items():
-        # Floats in one piece; anything else keeps its gaps as None only as a list.
+        # Only as a list does anything but floats keep its gaps as None.
         columns[name] = eager[name].to_numpy() if kind == nw.Float64 else eager[name].to_list()
     return pd.DataFrame(columns)
 

@@ -177,7 +177,7 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
     squared = _squared_influence(units, theta[group], h)
     h_squared = h * h
     sum_h2 = of_units(units.size * h_squared)
-    # Sums are of scores less the middle of their range (`cells.centres`), which comes back here.
+    # Sums are of scores less a centre, see `cells.centres`, which is added again here.
     middles = np.append(cells.centre, total.centre(cells.centre))
     sums = _Sums(
         mass=mass,
@@ -323,9 +323,8 @@ def _unseen(
     lowest, highest = _ranges(columns, total)
     worst_score = np.where(columns.better == "lower", highest, lowest)
     best_score = np.where(columns.better == "lower", lowest, highest)
-    width = (
-        best_score - worst_score
-    )  # below 0 where lower is better: shares of it still rise towards the best
+    # Below 0 where lower is better: shares of it rise towards the best score all the same.
+    width = best_score - worst_score
     # Without a finite range a document cannot fail entirely: inf / inf is nan, and nothing is shown.
     with np.errstate(invalid="ignore"):
         loss = np.where(scored, (best_score - mean_of_unit) / width, 0.0)

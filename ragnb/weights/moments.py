@@ -120,7 +120,7 @@ class Moments:
                     f"moments of different {what} cannot be merged: {_shown(mine)} and {_shown(theirs)}; "
                     f"make both with moments(..., {what}=...) alike"
                 )
-        # Where each row has a document or a cluster, questions play no part, and either part fits.
+        # Where every row has a document or a cluster, questions play no role: such a part fits any other.
         parts = (self, other)
         asked = set()
         for part in parts:
@@ -236,7 +236,7 @@ class Moments:
             if of.name not in ("cross", "centre")
         }
         by_cell["group"] = new_group[by_cell["group"]]
-        # Products are kept of shared cells alone, and a centre is that of a metric.
+        # Only shared cells have products, and a centre belongs to a metric, not to a cell.
         cross = cells.cross[is_inside[cells.shared]]
         return replace(
             self,

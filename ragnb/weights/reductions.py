@@ -95,7 +95,7 @@ def gains_reduction(
         else:
             of_part = evaluated(part, batch, metrics)
         place = np.asarray(of_part, dtype=np.int64)
-        # Made of an array for each metric, so that no metric at all still gives a row for each row.
+        # The shape is given, so that there is a line for each row even without any metric.
         has_score = np.array([~np.isnan(x) for x in values], dtype=bool)
         present = has_score.reshape(len(values), len(batch)).T
         key = Keys.of([(weight_code, len(weights)), (place, parts)], present)
@@ -121,9 +121,8 @@ def gains_reduction(
         has_total = share.sum(axis=1) > 0
         mass = float((weight * cells.n)[has_total].sum())
         lifted = [k for k, _ in lifts]
-        per_point = (share * total.slopes)[
-            :, lifted
-        ]  # what a point of a metric adds to a row's total
+        # What a point of a metric adds to the total of a row.
+        per_point = (share * total.slopes)[:, lifted]
         gains: Array = np.zeros((parts, len(lifts)))
         np.add.at(gains, cells.place, weight[:, None] * cells.lacking * per_point)
         if mass > 0:
@@ -149,7 +148,7 @@ class _Lacking(NamedTuple):
 def _row_weights(batch: Batch, doc: str, doc_weights: Mapping[str, float]) -> tuple[Array, Codes]:
     """Return the distinct weights of rows, and which of them each row has."""
     docs = batch.labels(doc if doc_weights else None, compose=True)
-    # Last that of rows without a document, whose code is −1.
+    # The last is the weight of rows without a document, whose code is −1.
     of_documents = [*(doc_weights.get(name, 1.0) for name in docs.names), 1.0]
     weights, code_of_document = np.unique(of_documents, return_inverse=True)
     code = code_of_document[docs.codes]

@@ -178,7 +178,7 @@ def _costs(costs: Mapping[str, float] | None) -> Mapping[str, float]:
             raise RagnbError(f"costs[{name!r}]={price!r}: a price is 0 or more")
     lacking = [name for name in _PRICED if name not in costs]
     if lacking:
-        # A price left out is no price of 0: what costs nothing looks like the best thing to buy.
+        # Taken as 0, a price that was left out would make what it is for look cheaper than it is.
         whole = {name: costs.get(name, 0) for name in _PRICED}
         raise RagnbError(
             f"costs names no price of {listing(lacking)}; give each, 0 where it costs nothing: costs={whole}"

@@ -40,13 +40,12 @@ class Units:
     def of(cls, cells: Cells, v: Array, columns: tuple[Array, Array, Array]) -> Units:
         """Return the units of cells, which are sorted by group, then cluster."""
         sums, counts, squares = columns
-        is_alone = (
-            cells.cluster < 0
-        )  # rows that are clusters of their own: each of their cells is a unit
+        # Rows that are clusters of their own: each of their cells is a unit.
+        is_alone = cells.cluster < 0
         is_new_group = np.diff(cells.group) != 0
         is_new_cluster = np.diff(cells.cluster) != 0
         is_start = np.append(True, is_new_group | is_new_cluster | is_alone[1:])
-        starts = np.flatnonzero(is_start)[: cells.size]  # none of no cells
+        starts = np.flatnonzero(is_start)[: cells.size]  # empty where there are no cells
         size = np.where(is_alone, cells.n, 1.0)[starts, None]
         weight = v * counts
         total = v * sums
@@ -55,7 +54,7 @@ class Units:
             total = np.add.reduceat(total, starts, axis=0)
         weight /= size
         total /= size
-        # Of the rows of one cell only the sums are known: one of them varies by their variance.
+        # Of rows that share a cell only sums are known: drawing one of them has the variance of all.
         shared = cells.shared
         variance = np.zeros_like(total)
         n = cells.n[shared, None]
@@ -84,7 +83,7 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     inverse = np.divide(1.0, weight_there, out=np.zeros_like(weight_there), where=weight_there > 0)
     slopes = total.weights * total.slopes
     score = cells.sums @ slopes * inverse
-    # A row that lacks a metric has another centre than the total, unless all centres are the middle of its range.
+    # A row that lacks a metric has another centre than the total, unless every metric is centred on its middle.
     offset = np.zeros(cells.size)
     if total.weights.any() and not total.is_centred(cells.centre):
         centre = (has_score @ (total.weights * total.mapped(cells.centre))) * inverse
@@ -120,7 +119,7 @@ def by_group(group: Codes, groups: int) -> Callable[..., Array]:
     every = np.arange(groups)
     first = np.searchsorted(group, every, side="left")
     end = np.searchsorted(group, every, side="right")
-    has_rows = first < end  # `reduceat` would give a group without rows the row that comes next
+    has_rows = first < end  # `reduceat` gives a group without rows the row after it
 
     def reduce(x: Array, how: np.ufunc = np.add) -> Array:
         if groups == 1:

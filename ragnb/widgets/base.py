@@ -17,7 +17,7 @@ from ragnb.markup import Safe, element, join, rendering
 from ragnb.markup.rendering import LANGUAGES, render
 from ragnb.texts.errors import translated
 
-# For class names that no other editor on the page has.
+# For class names that are unique on the page.
 numbers = itertools.count(1)
 _FILES = {
     kind: files(__package__).joinpath(f"widgets.{kind}").read_text("utf-8")
@@ -119,7 +119,7 @@ class Twin:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
         lang = self.model.lang
         self._name = f"rg-twin-{next(numbers)}"
-        # The second is a part of the widget and absent where that is not rendered: there the twin is seen.
+        # The second sheet hides the twin: as part of the widget it does so only where that is rendered.
         sheet = element("style", rendering.style(notebook=True))
         sheet_of_twin = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
         style = Html(lang, join([sheet, sheet_of_twin]))

@@ -108,7 +108,7 @@ class Rating(Items):
             return
         is_new = item.key not in self.done
         self._turn = self.dimensions.index(dimension) + 1
-        # A new dict: after `back` this one is that of `done`, which counts as saved.
+        # A new dict: after `back` the old one is that of `done`, which counts as saved.
         self.scores = {**self.scores, dimension: score}
         if len(self.scores) == len(self.dimensions):
             self._save(item, self.scores)

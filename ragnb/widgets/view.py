@@ -180,7 +180,7 @@ class EditorView:
             self._hide(say("editor.same"))
             return
         text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
-        # With a tab stop, as a wide diff is scrolled by keys.
+        # With a tab stop, so that a wide diff can be scrolled with the keyboard.
         diff = element("pre", patch.diff, class_="rg-diff", tabindex=0)
         self.diff.show(join([element("p", text), diff]))
 
@@ -381,7 +381,7 @@ def _table(model: Weighing, rows: list[dict[str, Any]], title: str = "") -> Safe
     heads = []
     for key in rows[0]:
         head = model.say(f"editor.column.{key}")
-        # A mark before the head of a column sets its cells to the right.
+        # A leading ">" aligns a column to the right.
         heads.append(f">{head}" if key in _NUMBERS else head)
     cells = [
         tuple(count(cell) if key == "n" else cell for key, cell in row.items()) for row in rows
@@ -409,7 +409,7 @@ def _lead(model: Weighing) -> Safe:
     ahead, behind = (one_line(name, 40) for name in weight_map.order)
     value, low, high = weight_map.at(weight_map.today).iloc[0]
     if value < 0:
-        # Turned round, as it is told of the one that is ahead.
+        # Turned round, as the sentence is about the one that is ahead.
         value, low, high = -value, -high, -low
     words = {"name": ahead, "other": behind, "value": number(value), "ends": ends(low, high)}
     lines = [model.say("editor.leads", **words)]
