@@ -261,7 +261,7 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
     rows = nw.from_native(scores, eager_only=True).select(have)
     # An eager frame is one batch, so positions in the batch are those in the frame.
     for worst in weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]:
-        # Without any column narwhals would return no rows.
+        # Without any column there are no rows to take.
         cells = rows[worst.places].rows(named=True) if have else [{}] * len(worst.places)
         worst_by_metric.append(list(map(record, cells, worst.labels, worst.scores)))
     return worst_by_metric

@@ -299,8 +299,8 @@ def skewed_df(p: Any, n: Any, t: Any, g_eff: Any, df0: Any, sum_h4: Any = None) 
     r = np.minimum(g_eff / n, 1.0)
     shrink = t**2 / n
     centre = (p + shrink / 2) / (1 + shrink)  # Wilson's, which is never 0 or 1
-    squared_skewness = (1 - 2 * centre) ** 2 / (centre * (1 - centre))  # of a 0/1 score
-    kurtosis = 1.5 * squared_skewness * r * (1 - r)
+    # (1 − 2c)²/(c(1 − c)) is the squared skewness of a 0/1 score.
+    kurtosis = 1.5 * (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
     if sum_h4 is None:
         spread = 1 / df0
     else:
