@@ -11,8 +11,15 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration.cells import bias, cells_of, design, mean
-from ragnb.calibration.ratings import Asked, Names, brought_ratings, opened_blocks, with_ends
-from ragnb.calibration.scores import Missing, Scale
+from ragnb.calibration.ratings import (
+    Asked,
+    Names,
+    brought_judged,
+    brought_ratings,
+    opened_blocks,
+    with_ends,
+)
+from ragnb.calibration.scores import Missing, Scale, as_list
 from ragnb.calibration.words import BETWEEN, LAYOUT, told
 from ragnb.errors import RagnbError
 from ragnb.texts import load
@@ -88,9 +95,15 @@ def corrected_mean(
        value   low  high  weight  bias
     0   3.46  1.84  4.63     0.7  0.75
     """
-    judged = brought_ratings(judged, judge, human)[0]
-    ratings, named, human = brought_ratings(ratings, judge, human)
-    judge = str(named)
+    reading: dict[str, Any] = {
+        "missing": missing,
+        "scale": scale,
+        "named": [*as_list(by), *as_list(cluster), item],
+    }
+    brought = brought_ratings(ratings, judge, human, **reading)
+    judged = brought_judged(judged, judge, brought.judge, **reading)
+    ratings, _, human = brought
+    judge = str(brought.judge)
     # Whole: labelled and judged rows are matched by item, and each is needed with its cluster.
     asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
     if not 0 < level < 1:

@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.calibration.cells import bias, cells_of, design, flags, mean, random_groups, share
 from ragnb.calibration.ratings import Asked, Names, brought_ratings, opened_blocks, with_ends
-from ragnb.calibration.scores import Missing
+from ragnb.calibration.scores import Missing, as_list
 from ragnb.calibration.words import LAYOUT, NOT_PROVEN, REJECT, TRUST
 from ragnb.stats import NONE, SLACK, Array, Estimate
 
@@ -115,7 +115,15 @@ def agreement(
     >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
-    ratings, judge, human = brought_ratings(ratings, judge, human)
+    ratings, judge, human = brought_ratings(
+        ratings,
+        judge,
+        human,
+        missing=missing,
+        scale=scale,
+        rater=rater,
+        named=[*as_list(by), *as_list(cluster)],
+    )
     asked = Asked(
         human,
         by,

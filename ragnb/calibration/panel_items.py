@@ -10,43 +10,50 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.ratings import ALL, PROBABILITY, Names
-from ragnb.calibration.scores import as_list
+from ragnb.calibration.ratings import ALL, PROBABILITY, Asked, sides_of, text_labels
+from ragnb.calibration.scores import numbers, without_missing
 from ragnb.stats import Estimate
 
 
-def items_of(
-    table: pd.DataFrame, scores: pd.DataFrame, human: Names, by: str | None, cluster: str | None
-) -> pd.DataFrame:
-    """Return one row an item: the judges' scores, the mean of people, dimension, cluster and weight."""
+def items_of(table: pd.DataFrame, scores: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return one row an item: the judges' scores, the mean of people, dimension, cluster and weight.
+
+    `calibrate` has checked the table; here its columns are read as there.
+    """
     rows = scores.copy()
-    people = _people_of(table, human)
-    rows["human"] = table[people].apply(pd.to_numeric, errors="coerce").mean(axis=1)
-    rows["dimension"] = table[by].astype(str) if by is not None and by in table else ALL
-    rows["cluster"] = table[cluster] if cluster is not None and cluster in table else np.nan
+    sides = sides_of([str(name) for name in table], asked)
+    people = {
+        name: without_missing(numbers(table, name), asked.scale, asked.missing)
+        for name in (*sides.human, *sides.raters)
+    }
+    # A column beside those of single raters is their mean, and is taken as it is.
+    if sides.human:
+        rows["human"] = people[sides.human[0]]
+    else:
+        rows["human"] = pd.DataFrame(people, rows.index).mean(axis=1)
+    if asked.by is not None and asked.by in table:
+        # As the card has them, whose rows they stand beside: 1.0 is "1", and an empty cell "".
+        rows["dimension"] = pd.Series(text_labels(table[asked.by]), rows.index).astype(str)
+    else:
+        rows["dimension"] = ALL
+    has_clusters = asked.cluster is not None and asked.cluster in table
+    rows["cluster"] = table[asked.cluster] if has_clusters else np.nan
     rows["weight"] = 1.0
     if PROBABILITY in table:
         # Drawn with unequal chances: each label represents so many answers.
         rows["weight"] = 1 / pd.to_numeric(table[PROBABILITY], errors="coerce")
     # A row is an item already, unless raters have a row each.
-    if "rater" not in table or "item_id" not in table:
+    if not sides.is_long:
         return rows
-    keys = [rows["dimension"], table["item_id"]]
-    if "system" in table:
-        keys += [table["system"]]
-    rows_of_item = rows.drop(columns="dimension").groupby(keys, sort=False, dropna=False)
+    keys = [rows["dimension"], table[asked.item]]
+    keys += [
+        table[name] for name in ("system", asked.cluster) if name is not None and name in table
+    ]
+    rows_of_item = rows.groupby(keys, sort=False, dropna=False)
     # Only the human score differs between the raters of an item; `calibrate` has refused other tables.
-    how: dict[Any, Any] = dict.fromkeys(scores, "first")
+    how: dict[Any, Any] = dict.fromkeys(["dimension", *scores], "first")
     how |= {"human": "mean", "cluster": "first", "weight": "first"}
-    return rows_of_item.agg(how).reset_index()
-
-
-def _people_of(table: pd.DataFrame, human: Names) -> list[str]:
-    """Return the columns with human scores: as they are named, or human1, human2, … where there is no human."""
-    people = as_list(human)
-    if len(people) > 1 or people[0] in table:
-        return people
-    return [name for name in map(str, table) if name.removeprefix(people[0]).isdigit()]
+    return rows_of_item.agg(how).reset_index(drop=True)
 
 
 @dataclass(frozen=True)

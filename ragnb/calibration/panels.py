@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.panel_frames import PANEL, added_frame, judges_frame, worth_frame
 from ragnb.calibration.panel_items import PanelItems, items_of
 from ragnb.calibration.panel_text import added_table, judges_table, sentence
-from ragnb.calibration.ratings import Names, brought_ratings
-from ragnb.calibration.scores import as_list
+from ragnb.calibration.ratings import Asked, Names, brought_ratings
+from ragnb.calibration.scores import as_list, numbers, without_missing
 from ragnb.calibration.study import calibrate
 from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.markup.blocks import Section, Text
@@ -147,19 +146,35 @@ def panel(
         )
     _check_prices(prices, judges)
     lang = settings.get("lang", "en")
-    level = settings.get("level", 0.95)
-    ratings, _, human = brought_ratings(ratings, judges, human)
+    asked = Asked(
+        human,
+        by,
+        settings.get("scale"),
+        settings.get("cluster", "cluster"),
+        settings.get("missing"),
+        settings.get("rater", "rater"),
+        level=settings.get("level", 0.95),
+    )
+    ratings, _, human = brought_ratings(
+        ratings,
+        judges,
+        human,
+        missing=asked.missing,
+        scale=asked.scale,
+        rater=asked.rater,
+        named=[*as_list(by), *as_list(asked.cluster), *(settings.get("groups") or ())],
+    )
     need_columns([*ratings.columns], judges)
     table = as_pandas(ratings).reset_index(drop=True)
-    scores = _scores_of(table, judges, settings)
+    scores = _scores_of(table, judges, asked)
     if PANEL in table:
         raise RagnbError(f"column {PANEL!r} is the name of the judges' median; rename yours")
     with_median = table.assign(**{PANEL: scores.median(axis=1)})
     card = calibrate(with_median, judge=[*judges, PANEL], human=human, by=by, **settings)
-    rated = items_of(table, scores, human, by, settings.get("cluster", "cluster"))
+    rated = items_of(table, scores, replace(asked, human=human))
     parts = [
-        (dimension, PanelItems.of(rows, judges, card.tolerance, level))
-        for dimension, rows in rated.groupby("dimension", sort=False)
+        (dimension, PanelItems.of(rows, judges, card.tolerance, asked.level))
+        for dimension, rows in rated.groupby("dimension", sort=False, observed=True)
     ]
     return Panel(
         card,
@@ -181,16 +196,15 @@ def _check_prices(prices: Mapping[str, float] | None, judges: Sequence[str]) -> 
         raise RagnbError(f"prices names no price of {listing(lacking)}; give one for each judge")
 
 
-def _scores_of(table: pd.DataFrame, judges: list[str], settings: Mapping[str, Any]) -> pd.DataFrame:
+def _scores_of(table: pd.DataFrame, judges: list[str], asked: Asked) -> pd.DataFrame:
     """Return the judges' scores as numbers, nan for what `calibrate` takes for no score.
 
     It does so itself for each column; here it is done before the median, which is one of real scores.
     """
-    scores: pd.DataFrame = table[judges].apply(pd.to_numeric, errors="coerce")
-    missing = settings.get("missing")
-    if missing == "outside":
-        low, high = settings.get("scale") or (-np.inf, np.inf)
-        return scores.where((scores >= low) & (scores <= high))
-    if missing is not None:
-        return scores.where(~scores.isin(as_list(missing)))
-    return scores
+    return pd.DataFrame(
+        {
+            name: without_missing(numbers(table, name), asked.scale, asked.missing)
+            for name in judges
+        },
+        table.index,
+    )

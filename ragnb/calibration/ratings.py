@@ -23,7 +23,7 @@ from ragnb.calibration.scores import (
     settled,
     without_marks,
 )
-from ragnb.errors import RagnbError, did_you_mean, need_columns, not_a_frame
+from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, not_a_frame
 from ragnb.readers.frames import is_frame
 from ragnb.stats import SLACK, Array, Estimate
 from ragnb.weights import collected, column_names
@@ -90,10 +90,17 @@ def opened_blocks(
     ratings: Any, judge: Names, asked: Asked, judged: Any = None
 ) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:
     """Return the labels (the judge first) and the rows of each judge's groups, and what was asked of them."""
+    for role, names in (("judge", judge), ("human", asked.human)):
+        if not as_list(names):
+            raise RagnbError(
+                f"{role}={names!r} names no column of scores; name one: {role}='{role}'"
+            )
     blocks = []
     for name in as_list(judge):
         table, opened_as = open_ratings(ratings, name, asked, judged)
         by = [f":{column}" for column in as_list(asked.by) if f":{column}" in table]
+        if not asked.whole:
+            _refuse_ungrouped(table, by)
         parts: Iterable[tuple[Any, pd.DataFrame]] = [((), table)]
         if by:
             parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False)
@@ -106,6 +113,29 @@ def opened_blocks(
             head |= {column[1:]: label for column, label in zip(by, labels, strict=True)}
             blocks.append((head, rows, opened_as))
     return blocks
+
+
+def _refuse_ungrouped(table: pd.DataFrame, by: Sequence[str]) -> None:
+    """Refuse rows of `judged` that no card would count: without a dimension, or all of dimensions nobody rated."""
+    rated = table[~table["further"]]
+    further = table[table["further"]]
+    for column in by:
+        name = column[1:]
+        groups = [str(group) for group in rated[column].unique()]
+        counts = further.groupby(column, observed=True)["count"].sum()
+        n_rows = int(counts.sum())
+        # A judge may score more dimensions than people rate, so some rows of others are nothing to refuse.
+        unrated = counts[~counts.index.isin(groups)]
+        if "" in unrated.index:
+            raise RagnbError(
+                f"judged: column {name!r} is empty in {int(unrated[''])} of {n_rows} rows; fill it in, as in the "
+                f"ratings ({listing(groups)})"
+            )
+        if n_rows and int(unrated.sum()) == n_rows:
+            raise RagnbError(
+                f"judged: column {name!r} of its {n_rows} rows says {listing(unrated.index)}, the ratings say "
+                f"{listing(groups)}; write both alike, or leave judged out"
+            )
 
 
 def open_ratings(
@@ -125,8 +155,8 @@ def open_ratings(
     Raises
     ------
     RagnbError
-        For columns that are not there, text among the scores, infinite values, values outside the scale, an
-        undeclared −1, a rater who rated an item twice, and a tolerance as wide as the scale.
+        For ratings without a row, columns that are not there, text among the scores, infinite values, values
+        outside the scale, an undeclared −1, a rater who rated an item twice, and a tolerance as wide as the scale.
 
     Examples
     --------
@@ -135,6 +165,11 @@ def open_ratings(
     (2.0, 5.0)
     """
     rated, scores = _checked(frame, judge, asked)
+    if rated.empty:
+        raise RagnbError(
+            "the ratings have no rows; give a row for each item, with a human score and the judge's; if rows were "
+            "filtered, check the filter"
+        )
     low, high = map(float, asked.scale or guess_scale(scores))
     # Pass and fail are a point apart, as far as the usual tolerance goes.
     if asked.usual and (low, high) == (0, 1) and are_verdicts(rated):
@@ -146,11 +181,14 @@ def open_ratings(
         )
     parts = [rated.assign(further=False)]
     if judged is not None:
-        needs = as_list(asked.cluster) if "cluster" in rated else []
-        # Whole rows are matched by item, dimension and system: what the ratings have of these, `judged` needs too.
-        if asked.whole:
-            needs = [str(name)[1:] for name in rated if str(name)[0] == ":"] + needs
+        needs = _needs_of_judged(rated, asked)
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
+        for name in as_list(asked.by):
+            if f":{name}" in more and f":{name}" not in rated:
+                raise RagnbError(
+                    f"column {name!r} is in judged and not in the ratings; add it to the ratings, or, where all "
+                    "rows of judged are of what people rated, leave it out of judged"
+                )
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
     # Only `dimension` may be missing (see `USUAL`); one label then stands for all rows.
@@ -166,6 +204,22 @@ def open_ratings(
     else:
         delta = asked.delta
     return table, replace(asked, scale=(low, high), delta=delta)
+
+
+def _needs_of_judged(rated: pd.DataFrame, asked: Asked) -> list[str]:
+    """Return the columns of checked ratings without which rows of `judged` would belong to none of them."""
+    there = [str(name)[1:] for name in rated if str(name)[0] == ":"]
+    if asked.whole:
+        # Whole rows are matched by item, dimension and system.
+        needs = there
+    else:
+        needs = [name for name in as_list(asked.by) if name in there]
+        # Of several systems each has a corrected mean of its own.
+        if "system" in there and rated[":system"].nunique() > 1:
+            needs.append("system")
+    if "cluster" in rated:
+        needs += as_list(asked.cluster)
+    return needs
 
 
 def _cluster_codes(table: pd.DataFrame) -> Any:
@@ -189,7 +243,7 @@ def _with_labels(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         # Pandas counts bool among the numeric dtypes; yes and no are labels.
         is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if name in by or not is_number or column.nunique() <= FEW_NUMBERS:
-            columns[str(name)] = _labels(column)
+            columns[str(name)] = text_labels(column)
     return table.assign(**columns)
 
 
@@ -201,7 +255,7 @@ def counted(table: pd.DataFrame) -> pd.DataFrame:
     return rows.sum().reset_index()[list(table)]
 
 
-def _labels(column: pd.Series) -> Any:
+def text_labels(column: pd.Series) -> Any:
     """Return labels as text in the order of code points, after "", which means none."""
     label = coded(column)
     if label.names[:1] == ("",):
@@ -213,23 +267,90 @@ def _labels(column: pd.Series) -> Any:
     return pd.Categorical.from_codes(codes, pd.Index(names))
 
 
-def brought_ratings(ratings: Any, judge: Names, human: Names) -> tuple[Any, Names, Names]:
-    """Return a frame as it is, else what `read_ratings` reads; and what the columns of scores are called there."""
+class Brought(NamedTuple):
+    """Ratings as a frame, and what the columns of scores are called there."""
+
+    ratings: Any
+    judge: Names
+    human: Names
+
+
+def brought_ratings(
+    ratings: Any,
+    judge: Names,
+    human: Names,
+    *,
+    missing: Missing = None,
+    scale: Any = None,
+    rater: str = "rater",
+    named: Iterable[str] = (),
+) -> Brought:
+    """Return a frame as it is, else what `read_ratings` reads, with the columns that the caller named.
+
+    `named` are those of groups, clusters and items: `read_ratings` gives many columns names of its own.
+    """
     if ratings is None or is_frame(ratings):
-        return ratings, judge, human
+        return Brought(ratings, judge, human)
     # The readers of ratings stand on this module.
     from ragnb.calibration.labels import read_ratings
 
-    named: dict[str, Any] = {"judge": judge, "human": human}
     # Under their usual names `read_ratings` looks for columns itself, by all the names that files give them.
-    frame = read_ratings(ratings, **{role: name for role, name in named.items() if name != role})
-    # It renames a single column to its role.
-    named |= {
-        role: role
-        for role, name in named.items()
-        if isinstance(name, str) and name not in frame.columns
+    roles = {"judge": judge, "human": human}
+    picks: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
+    frame = read_ratings(ratings, missing=missing, scale=scale, **picks)
+    frame = _under_names(frame, [rater, *named])
+    # Raters that were a column each have a row each now.
+    if "rater" in frame and rater not in frame:
+        frame = frame.assign(**{rater: frame["rater"]})
+    frame, judge = _with_judges_named(frame, judge)
+    # A single column of people was renamed, and several became the rows of raters.
+    return Brought(frame, judge, "human")
+
+
+def brought_judged(
+    judged: Any,
+    judge: Names,
+    called: Names,
+    *,
+    missing: Missing = None,
+    scale: Any = None,
+    named: Iterable[str] = (),
+) -> Any:
+    """Return further rows of a judge as a frame; `called` is what its columns are called in the ratings."""
+    if judged is None or is_frame(judged):
+        return judged
+    from ragnb.calibration.labels import read_judged
+
+    picked = None if judge == "judge" else judge
+    frame = read_judged(judged, judge=picked, missing=missing, scale=scale)
+    frame = _under_names(frame, named)
+    frame, read_as = _with_judges_named(frame, judge)
+    # The column of a single judge was renamed; in ratings that came as a frame it was not.
+    pairs = zip(as_list(called), as_list(read_as), strict=True)
+    return frame.rename(columns={name: wanted for wanted, name in pairs})
+
+
+def _under_names(frame: pd.DataFrame, named: Iterable[str]) -> pd.DataFrame:
+    """Return what a reader made of a file, with the columns that it renamed also under the names that they had."""
+    now_called = {
+        row["column"]: row["detail"] for row in frame.attrs["lossy"] if row["what"] == "mapped"
     }
-    return frame, named["judge"], named["human"]
+    renamed = {name: now_called.get(name) for name in named if name not in frame}
+    # Copied, not renamed: the layout of raters is read by the usual names.
+    return frame.assign(**{name: frame[now] for name, now in renamed.items() if now in frame})
+
+
+def _with_judges_named(frame: pd.DataFrame, judge: Names) -> tuple[pd.DataFrame, Names]:
+    """Return what a reader made of a file, and its columns of judges: a single one was renamed ``judge``."""
+    names = as_list(judge)
+    if len(names) > 1:
+        # Judges that were raters in rows have columns ``judge_<name>`` now.
+        return frame.rename(
+            columns={f"judge_{name}": name for name in names if name not in frame}
+        ), judge
+    if names and names[0] not in frame:
+        return frame, "judge"
+    return frame, judge
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -240,7 +361,7 @@ def columns_of(frame: Any) -> list[str]:
         raise not_a_frame(frame, "rn.read_ratings") from None
 
 
-class _Sides(NamedTuple):
+class Sides(NamedTuple):
     """The columns of people: of one score a row, of a column for each rater, or of a row for each rater."""
 
     human: Sequence[str]
@@ -248,7 +369,7 @@ class _Sides(NamedTuple):
     is_long: bool
 
 
-def _sides_of(columns: Sequence[str], asked: Asked) -> _Sides:
+def sides_of(columns: Sequence[str], asked: Asked) -> Sides:
     """Return which columns hold what people gave: ``human``, or ``human1, human2, …``, or as they are named."""
     people = as_list(asked.human)
     if len(people) > 1:
@@ -265,11 +386,11 @@ def _sides_of(columns: Sequence[str], asked: Asked) -> _Sides:
     else:
         human = people
     is_long = asked.rater in columns and bool(people) and not raters
-    return _Sides(human, raters, is_long)
+    return Sides(human, raters, is_long)
 
 
 def _table_of(
-    frame: Any, wanted: Sequence[str], kept: Sequence[str], sides: _Sides, asked: Asked
+    frame: Any, wanted: Sequence[str], kept: Sequence[str], sides: Sides, asked: Asked
 ) -> pd.DataFrame:
     """Return the columns of a frame that are looked at; equal rows of a query are counted where they are."""
     columns = columns_of(frame)
@@ -295,7 +416,7 @@ def _checked(
 ) -> tuple[pd.DataFrame, dict[str, Array]]:
     """Return a frame's rows with their scores in their scale and their weights; and the scores by column."""
     columns = columns_of(frame)
-    sides = _sides_of(columns, asked)
+    sides = sides_of(columns, asked)
     by = as_list(asked.by)
     named = [name for name in (*by, *as_list(asked.cluster)) if name not in USUAL]
     wanted = [judge, *sides.human, *sides.raters, *named, *needs]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
@@ -52,6 +53,25 @@ def without_marks(values: Array, missing: Missing) -> Array:
     return values
 
 
+def without_missing(values: Array, scale: Scale | None, missing: Missing) -> Array:
+    """Return scores with nan for all that was declared to be no score; nothing is refused.
+
+    Examples
+    --------
+    >>> without_missing(np.array([4.0, -1.0, 99.0]), (1, 5), ["outside", -1])
+    array([ 4., nan, nan])
+    """
+    values = without_marks(values, missing)
+    if OUTSIDE in as_list(missing) and scale is not None:
+        return np.where(_outside(values, *scale), np.nan, values)
+    return values
+
+
+def _outside(values: Array, low: float, high: float) -> npt.NDArray[np.bool_]:
+    """Return which scores lie outside a scale; missing ones do not."""
+    return np.asarray((values < low - SLACK) | (values > high + SLACK))
+
+
 def settled(
     named: Mapping[str, Array], scale: Scale | None, missing: Missing, where: Callable[[int], str]
 ) -> dict[str, Array]:
@@ -96,7 +116,7 @@ def settled(
     )
     for name, values in scores.items():
         below_zero = values < 0
-        is_outside = (values < low - SLACK) | (values > high + SLACK)
+        is_outside = _outside(values, low, high)
         if may_be_mark and below_zero.any():
             place = where(int(np.argmax(below_zero)))
             raise RagnbError(

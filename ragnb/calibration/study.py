@@ -28,11 +28,12 @@ from ragnb.calibration.ratings import (
     USUAL_GROUPS,
     Asked,
     Names,
+    brought_judged,
     brought_ratings,
     columns_of,
     opened_blocks,
 )
-from ragnb.calibration.scores import Missing, Scale
+from ragnb.calibration.scores import Missing, Scale, as_list
 from ragnb.calibration.sentences import name_of, summary
 from ragnb.calibration.verdict import labels_line, reasons_of, sides_of, verdict_row
 from ragnb.calibration.words import LAYOUT, TRUST, told
@@ -78,7 +79,7 @@ def calibrate(
         The agreement within ±tolerance that must be shown, in (0, 1).
     delta : float, optional
         The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
-    judged : DataFrame, optional
+    judged : DataFrame or path, optional
         Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
         score count as such too. The judge's scores on them and on the labelled rows show whether the labels look
         like a random sample; selection by the *human* score cannot be detected, as the rest is unlabelled.
@@ -129,8 +130,14 @@ def calibrate(
     if labels_planned is not None:
         need_whole("labels_planned", labels_planned)
     load(lang)  # refuses an unknown language before the work
-    judged = brought_ratings(judged, judge, human)[0]
-    ratings, judge, human = brought_ratings(ratings, judge, human)
+    reading: dict[str, Any] = {
+        "missing": missing,
+        "scale": scale,
+        "named": [*as_list(by), *as_list(cluster), *(groups or ())],
+    }
+    brought = brought_ratings(ratings, judge, human, rater=rater, **reading)
+    judged = brought_judged(judged, judge, brought.judge, **reading)
+    ratings, judge, human = brought
     columns = columns_of(ratings)
     need_columns(columns, groups or ())
     if groups is None:

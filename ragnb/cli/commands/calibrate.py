@@ -89,6 +89,9 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
             names = list(dict.fromkeys(ratings["dimension"]))
         # The answers that nobody rated, for the corrected mean.
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
+        if names is not None and "dimension" in rest:
+            # The judge's table may hold dimensions that nobody rated, or that `--dimension` leaves out.
+            rest = rest[rest["dimension"].isin(names)]
         judged = rest if len(rest) else None
     options = (
         "tolerance",
