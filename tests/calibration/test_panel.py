@@ -154,3 +154,68 @@ def test_five_real_judges_beside_three_people():
     assert row["best"] == "judge_OrcaPlatypus"
     assert row["correlated"] == "judge_ChatGPT"
     assert row["outcome"] == "worse"
+
+
+def marked():
+    """Return ratings with marks among the scores of judges and people, and the same with gaps in their place."""
+    frame = rated()
+    marks = frame.copy()
+    marks.loc[:39, "human"] = -1
+    marks.loc[30:49, "good"] = -1
+    marks.loc[60:79, "fair"] = 99
+    columns = [*JUDGES, "human"]
+    gaps = marks.assign(**marks[columns].where((marks[columns] >= 1) & (marks[columns] <= 10)))
+    return marks, gaps
+
+
+@pytest.mark.parametrize("missing", ["outside", ["outside"], ["outside", -1], [-1, 99]])
+def test_marks_are_no_scores_of_judges_nor_labels_of_people(missing):
+    marks, gaps = marked()
+    found = rn.panel(marks, judge=JUDGES, scale=(1, 10), missing=missing)
+    want = rn.panel(gaps, judge=JUDGES, scale=(1, 10))
+    for name in ("judges", "added", "worth"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(want, name))
+    whole = gaps.dropna()
+    assert set(found.added["n"]) == {len(whole)}
+    assert found.worth["n_labels"].tolist() == [len(whole)]
+    near = by_hand(gaps.dropna(subset="human"), JUDGES)
+    share = found.judges.set_index("judge").loc["panel", "share"]
+    assert share == pytest.approx(near.mean())
+
+
+def test_a_score_that_misses_an_end_by_rounding_is_in_the_median():
+    frame = rated().round(0)
+    frame.loc[frame["good"] == 10, "good"] += 1e-10
+    found = rn.panel(frame, judge=JUDGES, scale=(1, 10), missing="outside")
+    assert set(found.added["n"]) == {240}
+
+
+def test_people_of_a_panel_are_those_of_the_card():
+    frame = rated()
+    rng = np.random.default_rng(5)
+    other = np.clip(frame["human"] + rng.integers(-1, 2, 240), 1, 10)
+    wide = frame.rename(columns={"human": "human1"}).assign(human2=other)
+    want = rn.panel(frame.assign(human=(frame["human"] + other) / 2), judge=JUDGES, scale=(1, 10))
+    # Columns that end in a number are no raters, unless they count on from human1.
+    years = wide.assign(**{"2024": 7.0, "human2024": 7.0})
+    items = frame.assign(item_id=range(240))
+    long = pd.concat([items.assign(annotator="ann"), items.assign(annotator="bob", human=other)])
+    named = {"rater": "annotator"}
+    for same, how in ((wide, {}), (years, {}), (long, named)):
+        found = rn.panel(same, judge=JUDGES, scale=(1, 10), **how)
+        pd.testing.assert_frame_equal(found.added, want.added)
+        pd.testing.assert_frame_equal(found.worth, want.worth)
+        assert found.judges["rho"].tolist() == pytest.approx(want.judges["rho"].tolist())
+
+
+@pytest.mark.parametrize("names", [[1.0, 2.0], [1, 2], [True, False], ["x", None]])
+def test_dimensions_of_a_panel_are_named_as_on_its_card(names):
+    frame = rated()
+    found = rn.panel(frame.assign(dimension=names * 120), judge=JUDGES, scale=(1, 10))
+    assert set(found.added["dimension"]) == set(found.card.verdicts["dimension"])
+    assert set(found.worth["dimension"]) == set(found.card.verdicts["dimension"])
+    half = frame.iloc[::2]
+    rho = scipy.stats.pearsonr(half["good"], half["human"]).statistic
+    rhos = found.judges.loc[found.judges["judge"] == "good", "rho"].tolist()
+    assert any(value == pytest.approx(rho) for value in rhos)
+    assert not found.judges["rho"].isna().any()
