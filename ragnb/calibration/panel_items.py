@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration.ratings import ALL, PROBABILITY, Asked, sides_of, text_labels
-from ragnb.calibration.scores import numbers, without_missing
+from ragnb.calibration.scores import as_list, numbers, without_missing
 from ragnb.stats import Estimate
 
 
@@ -31,9 +31,10 @@ def items_of(table: pd.DataFrame, scores: pd.DataFrame, asked: Asked) -> pd.Data
         rows["human"] = people[sides.human[0]]
     else:
         rows["human"] = pd.DataFrame(people, rows.index).mean(axis=1)
-    if asked.by is not None and asked.by in table:
+    by = [name for name in as_list(asked.by) if name in table]
+    if by:
         # As the card has them, whose rows they stand beside: 1.0 is "1", and an empty cell "".
-        rows["dimension"] = pd.Series(text_labels(table[asked.by]), rows.index).astype(str)
+        rows["dimension"] = pd.Series(text_labels(table[by[0]]), rows.index).astype(str)
     else:
         rows["dimension"] = ALL
     has_clusters = asked.cluster is not None and asked.cluster in table

@@ -271,6 +271,28 @@ def test_a_judged_table_gives_the_corrected_mean_more_answers(run, tmp_path):
     assert {row["n_judged"] for row in card["corrected"] if row["way"] == "corrected"} != {0}
 
 
+def test_a_judged_table_without_the_dimension_of_the_ratings_is_asked_for_it(run, tmp_path):
+    about = {"item_id": [f"i{k}" for k in range(90)], "judge": [1 + k % 9 for k in range(90)]}
+    judged = pd.DataFrame(about)
+    rated = judged[:60].drop(columns="judge").assign(human=judged["judge"], dimension="accuracy")
+    rated.to_csv(tmp_path / "people.csv", index=False)
+    judged.to_csv(tmp_path / "judged.csv", index=False)
+    asked = (tmp_path / "people.csv", "--judged", tmp_path / "judged.csv", "--scale", 1, 10)
+    code, _out, err = run(*asked)
+    assert code == 2
+    assert "judged: column='dimension' does not exist" in err
+    named = judged.assign(dimension="accuracy")
+    # Of a dimension that nobody rated there is nothing to correct.
+    other = judged.assign(dimension="clarity")
+    pd.concat([named, other]).to_csv(tmp_path / "judged.csv", index=False)
+    card = tmp_path / "card.json"
+    assert run(*asked, "--json", card)[0] == 0
+    assert {row["n_judged"] for row in json.loads(card.read_text())["corrected"]} == {30}
+    pd.concat([named[:60], other]).to_csv(tmp_path / "judged.csv", index=False)
+    assert run(*asked, "--json", card)[0] == 0
+    assert {row["n_judged"] for row in json.loads(card.read_text())["corrected"]} == {0}
+
+
 # The golden set
 
 
