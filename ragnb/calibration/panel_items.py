@@ -47,9 +47,7 @@ def items_of(table: pd.DataFrame, scores: pd.DataFrame, asked: Asked) -> pd.Data
     if not sides.is_long:
         return rows
     keys = [rows["dimension"], table[asked.item]]
-    keys += [
-        table[name] for name in ("system", asked.cluster) if name is not None and name in table
-    ]
+    keys += [table[name] for name in ("system", "dimension", asked.cluster) if name in table]
     rows_of_item = rows.groupby(keys, sort=False, dropna=False)
     # Only the human score differs between the raters of an item; `calibrate` has refused other tables.
     how: dict[Any, Any] = dict.fromkeys(["dimension", *scores], "first")

@@ -399,7 +399,7 @@ def _table_of(
     if as_list(asked.human):
         if_there.add(PROBABILITY)
     if sides.is_long:
-        if_there |= {asked.rater, asked.item}
+        if_there |= {asked.rater, asked.item, "dimension"}
     # A column may be asked for twice, as a group and as the cluster.
     used = [*dict.fromkeys([*wanted, *(name for name in columns if name in if_there)])]
     if isinstance(frame, pd.DataFrame):
@@ -482,8 +482,9 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         raise RagnbError(
             f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(by_nobody))]!r}"
         )
-    keys = [asked.item, "system", *as_list(asked.by), asked.cluster]
-    same = [name for name in keys if name in table.columns]
+    # A rater scores an item once on each dimension, also where `by` does not part them.
+    keys = [asked.item, "system", "dimension", *as_list(asked.by), asked.cluster]
+    same = [name for name in dict.fromkeys(keys) if name in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
     # `unstack` below needs one score for each item and rater.

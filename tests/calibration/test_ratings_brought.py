@@ -30,6 +30,11 @@ def rated(n=200, seed=0):
     return pd.DataFrame(about | {"ann": ann} | scores)
 
 
+def two_dimensions(n=200):
+    """Return the same items on two dimensions."""
+    return pd.concat([rated(n), rated(n, seed=1).assign(dimension="y")], ignore_index=True)
+
+
 def one_person(n=200):
     return rated(n).rename(columns={"ann": "human"}).drop(columns=["bob", "second"])
 
@@ -173,11 +178,31 @@ def test_items_that_a_person_left_out_are_read_from_a_path_as_from_a_frame(way, 
         assert_same(WAYS[way](tmp_path / "a.csv", **how), WAYS[way](frame, **how))
 
 
-def test_a_panel_of_a_path_is_that_of_the_frame(tmp_path):
-    frame = rated()
+@pytest.mark.parametrize("by", ["dimension", None])
+def test_a_panel_of_a_path_is_that_of_the_frame(by, tmp_path):
+    frame = two_dimensions()
     frame.to_csv(tmp_path / "a.csv", index=False)
-    how = {"judge": ["judge", "second"], "human": ["ann", "bob"], "scale": SCALE}
+    how = {"judge": ["judge", "second"], "human": ["ann", "bob"], "scale": SCALE, "by": by}
     assert_same(rn.panel(tmp_path / "a.csv", **how), rn.panel(frame, **how))
+
+
+@pytest.mark.parametrize("way", [rn.calibrate, rn.agreement])
+def test_dimensions_that_nobody_asks_for_are_no_second_rating_of_an_item(way, tmp_path):
+    frame = two_dimensions()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    how = {"human": ["ann", "bob"], "scale": SCALE, "by": None}
+    long = frame.melt(
+        [name for name in frame if name not in ("ann", "bob")],
+        ["ann", "bob"],
+        var_name="rater",
+        value_name="human",
+    )
+    want = way(frame, **how)
+    assert_same(way(tmp_path / "a.csv", **how), want)
+    assert_same(way(long, scale=SCALE, by=None), want)
+    again = pd.concat([long, long[:1]])
+    with pytest.raises(RagnbError, match="rater 'ann' rated item i0 twice"):
+        way(again, scale=SCALE, by=None)
 
 
 @pytest.mark.parametrize("way", [rn.calibrate, rn.agreement, rn.panel])
