@@ -132,6 +132,7 @@ def panel(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> human = rng.integers(1, 11, 300)
     >>> rows = {f"judge_{k}": (human + rng.normal(0, 1.5, 300)).clip(1, 10) for k in "abc"}
