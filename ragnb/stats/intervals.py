@@ -156,7 +156,8 @@ def mean_interval(
     ranges : (array, array)
         The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
         in place of z, of fewer degrees of freedom where p is near an end and the clusters' sums are skewed.
-        Else, and where the range is a million times as wide as the scores are apart: value ± t·se, within it.
+        Else, and where the range is a million times as wide as the scores are apart: value ± t·se, no end of it
+        beyond an end of the range; nan is no end.
     binary : bool or array of bool
         Whether every score lies at an end of the range. Then n is at most Kish's, as no design tells more than
         independent samples would.
@@ -254,8 +255,9 @@ def _scale(value: Any, se: Any, n_kish: Any, ranges: tuple[Any, Any]) -> _Scale:
     return _Scale(
         base=np.where(has_ends, bottom, 0.0),
         width=width,
-        least=np.where(has_ends, bottom, -np.inf),
-        most=np.where(has_ends, top, np.inf),
+        # An end counts also where the other one is infinite: no mean of latencies is below 0.
+        least=np.where(np.isnan(bottom), -np.inf, bottom),
+        most=np.where(np.isnan(top), np.inf, top),
         is_finite=has_ends & ~is_wide,
     )
 
