@@ -75,3 +75,14 @@ def wide(table):
             row |= {one["measure"]: one["value"], **ends}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def drawn_ratings(seed, n=30, m=60, clusters=8, spread=0.5):
+    """Labelled rows and further rows, clusters of many sizes that hold both, scores 1–5."""
+    rng = np.random.default_rng(seed)
+    of = rng.integers(0, clusters, n + m) ** 2 // clusters
+    truth = 3 + spread * rng.normal(size=clusters)[of] + rng.normal(size=n + m)
+    judge = np.clip(np.round(truth + 0.6 + rng.normal(scale=0.7, size=n + m)), 1, 5)
+    table = pd.DataFrame({"judge": judge, "human": np.clip(np.round(truth), 1, 5), "cluster": of})
+    table.insert(0, "item_id", [f"q{i}" for i in range(n + m)])
+    return table[:n], table[n:].drop(columns="human")
