@@ -196,3 +196,11 @@ def test_there_is_no_slope_where_the_means_of_all_pairs_are_equal():
         human = np.random.default_rng(seed).uniform(1, 5, 20)
         assert np.isnan(stats.slope_on_mean(6 - human, human).value)
     assert stats.slope_on_mean(6 - 1.01 * human, human).value == pytest.approx(402)
+
+
+def test_a_slope_may_lie_beyond_one_and_has_the_interval_of_students_t():
+    judge, human = np.array([1.0, 5, 9, 2, 7, 4]), np.array([5.0, 5.1, 5.3, 4.9, 5.2, 5.0])
+    slope = stats.slope_on_mean(judge, human)
+    assert 1 < slope.value < slope.high
+    margin = stats.t_quantile(0.95, 5) * slope.se
+    assert ends(slope) == pytest.approx((slope.value - margin, slope.value + margin))

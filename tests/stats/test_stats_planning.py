@@ -357,3 +357,21 @@ def test_a_draw_from_two_documents_counts_what_their_rows_share():
     variance = shared * between + (sides @ sides - shared) * inside
     found = stats.draw_test(labelled, rest, of, of_rest)
     assert found.z == pytest.approx(sides @ scores / variance**0.5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, float("nan")])
+@pytest.mark.parametrize("name", ["target", "alpha", "power"])
+def test_a_rate_of_all_or_nothing_is_refused_by_name(name, rate):
+    with pytest.raises(RagnbError, match=f"{name}={rate} is not between 0 and 1"):
+        stats.labels_needed([1, 0, 1, 1], **{name: rate})
+
+
+def test_plans_are_for_four_fifths_at_five_percent_unless_asked_otherwise():
+    flags = [1] * 180 + [0] * 20
+    documents = np.arange(200) // 4
+    asked = {"target": 0.8, "alpha": 0.05}
+    needed = stats.labels_needed(flags, documents, power=0.8, **asked)
+    assert stats.labels_needed(flags, documents) == needed
+    curve = stats.label_budget(flags, documents)
+    for name, values in stats.label_budget(flags, documents, level=0.95, **asked).items():
+        np.testing.assert_array_equal(curve[name], values)

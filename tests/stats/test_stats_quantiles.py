@@ -132,3 +132,13 @@ def test_the_interval_covers_where_the_largest_value_would_not():
         missed[1] += truth > found.high
     assert sum(missed) <= 0.08 * 150
     assert missed[1] <= 0.05 * 150
+
+
+def test_slower_and_faster_are_equally_sure():
+    slow = np.random.default_rng(6).lognormal(size=60)
+    fast = 0.97 * slow
+    slower = stats.quantile_difference(slow, fast, 0.5)
+    faster = stats.quantile_difference(fast, slow, 0.5)
+    assert slower.value == -faster.value > 0
+    assert slower.p == faster.p
+    assert (slower.low, slower.high) == (-faster.high, -faster.low)
