@@ -88,3 +88,35 @@ def test_metrics_of_the_caller_and_a_candidate_of_the_scenario_leave_no_system_o
     found = rn.standings(scores, metrics=[rn.Metric("语气")], candidate="b")
     assert found.ranks["system"].tolist() == ["a", "b", "c"]
     assert len(found.pairs) == 6
+
+
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.95, 0.99])
+def test_what_is_shown_is_what_holm_leaves_below_the_error_of_the_level(level):
+    scores = several({"a": 0.6, "b": 0.594, "c": 0.588, "d": 0.3}, questions=60)
+    pairs = rn.standings(scores, level=level).pairs
+    is_shown = pairs["outcome"].isin(["better", "worse"])
+    assert (is_shown == (pairs["p_holm"] < 1 - level)).all()
+    assert 0 < is_shown.sum()
+
+
+def test_a_tie_is_half_a_win():
+    scores = several({"a": 0.6, "b": 0.59}, questions=40)
+    scores["faithfulness"] = scores["faithfulness"].round(1)
+    wide = scores.pivot(index="sample_id", columns="system", values="faithfulness")
+    wins = (wide["a"] > wide["b"]).sum()
+    ties = (wide["a"] == wide["b"]).sum()
+    assert ties > 0
+    pairs = rn.standings(scores).pairs.set_index("candidate")
+    assert pairs.loc["a", "win_rate"] == (wins + ties / 2) / 40
+
+
+@pytest.mark.parametrize("metric", ["faithfulness", "noise_sensitivity"])
+def test_a_system_s_value_is_its_mean_lead_over_the_others_in_the_better_direction(metric):
+    means = {"a": 0.6, "b": 0.5, "c": 0.35}
+    scores = several(means).rename(columns={"faithfulness": metric})
+    sign = {"faithfulness": 1, "noise_sensitivity": -1}[metric]
+    found = rn.standings(scores, metric=metric)
+    of_system = scores.groupby("system")[metric].mean()
+    for row in found.ranks.itertuples():
+        others = of_system.drop(row.system)
+        assert row.value == pytest.approx(sign * (of_system[row.system] - others).mean())
