@@ -204,3 +204,11 @@ def test_a_slope_may_lie_beyond_one_and_has_the_interval_of_students_t():
     assert 1 < slope.value < slope.high
     margin = stats.t_quantile(0.95, 5) * slope.se
     assert ends(slope) == pytest.approx((slope.value - margin, slope.value + margin))
+
+
+def test_the_best_constant_is_the_best_for_the_weights():
+    human = [1.0, 1.0, 1.0, 5.0, 5.0]
+    score, share = stats.best_constant(human, levels=range(1, 6), weights=[1, 1, 1, 2, 2])
+    assert (score, share.value) == (4.0, pytest.approx(4 / 7))
+    score, share = stats.best_constant(human, levels=range(1, 6))
+    assert (score, share.value) == (1.0, 0.6)

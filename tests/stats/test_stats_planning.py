@@ -375,3 +375,49 @@ def test_plans_are_for_four_fifths_at_five_percent_unless_asked_otherwise():
     curve = stats.label_budget(flags, documents)
     for name, values in stats.label_budget(flags, documents, level=0.95, **asked).items():
         np.testing.assert_array_equal(curve[name], values)
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(200) // 5])
+@pytest.mark.parametrize("weights", [None, np.linspace(1, 4, 200)])
+def test_the_chance_under_a_plan_is_the_fourth_root_rules_at_half_the_error(clusters, weights):
+    flags = np.array([1] * 18 + [0] * 2)[np.arange(200) % 20]
+    options = {"target": 0.8, "weights": weights}
+    need = stats.labels_needed(flags, clusters, labels_planned=2000, **options)
+    assert need.independent == stats.sample_size_exact(0.8, need.seen, alpha=0.025)
+    worth = need.deff * need.independent
+    assert need.total == np.ceil(worth ** (2 / 3) * 2000 ** (1 / 3) - 1e-9)
+    share = stats.clustered_mean(flags, clusters, ends=(0, 1), level=0.9, weights=weights)
+    size = stats.wilson_size(share.value, share.low, share.high, share.df, 0.9)
+    shrunk = (size * share.value + 1) / (size + 2)
+
+    def chance(labels):
+        growth = labels / 200
+        effective = size * growth * (labels / 2000) ** 0.5
+        margin = student.ppf(0.975, share.df * growth) * (0.16 / effective) ** 0.5
+        sd = (shrunk * (1 - shrunk) / size * (1 - 1 / growth)) ** 0.5
+        return student.cdf((share.value - 0.8 - margin) / sd, share.df)
+
+    assert need.chance == pytest.approx(chance(need.total))
+    assert need.most == pytest.approx(max(chance(labels) for labels in range(201, 2001)), abs=1e-4)
+    curve = stats.label_budget(
+        flags, clusters, sizes=[199, 500, 2000, 2001], labels_planned=2000, **options
+    )
+    assert curve["chance"] == pytest.approx(
+        [np.nan, chance(500), chance(2000), np.nan], nan_ok=True
+    )
+
+
+def test_a_design_effect_is_that_of_sizes_and_weights_and_never_less_than_the_interval_says():
+    rng = np.random.default_rng(3)
+    documents = np.repeat(np.arange(40), rng.integers(1, 9, 40))
+    flags = (rng.random(len(documents)) < 0.9 - 0.1 * (documents % 3)).astype(float)
+    weights = rng.uniform(1, 5, len(documents))
+    need = stats.labels_needed(flags, documents, target=0.6, weights=weights)
+    sizes = np.bincount(documents)
+    by_sizes = max(1, 1 + (np.sum(sizes**2) / np.sum(sizes) - 1) * need.rho)
+    by_weights = len(flags) * np.sum(weights**2) / np.sum(weights) ** 2
+    share = stats.clustered_mean(flags, documents, ends=(0, 1), level=0.9, weights=weights)
+    size = stats.wilson_size(share.value, share.low, share.high, share.df, 0.9)
+    assert need.deff == pytest.approx(max(by_sizes * by_weights, len(flags) / size))
+    independent = stats.labels_needed(flags, target=0.6, weights=weights)
+    assert independent.deff == pytest.approx(by_weights)

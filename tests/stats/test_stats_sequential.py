@@ -127,3 +127,13 @@ def test_kish_stands_for_rows_of_unequal_weight():
     deviation = x[:, :20] @ w[:20] / w[:20].sum() - x @ w / w.sum()
     n, size = kish(w[:20].sum(), w[:20] @ w[:20]), kish(w.sum(), w @ w)
     assert deviation.var() == pytest.approx(float(1 / n - 1 / size), rel=0.05)
+
+
+def test_the_values_of_a_range_of_one_that_may_be_any_are_what_is_asked_of_by_default():
+    at = np.linspace(0.5, 0.9, 81)
+    plain = side_is_settled(0.7, at, 0.001, 80, 400)
+    assert (
+        plain.tolist() == side_is_settled(0.7, at, 0.001, 80, 400, width=1, binary=False).tolist()
+    )
+    assert plain.tolist() != side_is_settled(0.7, at, 0.001, 80, 400, width=2).tolist()
+    assert plain.tolist() != side_is_settled(0.7, at, 0.001, 80, 400, binary=True).tolist()
