@@ -247,3 +247,34 @@ def test_the_card_of_a_file_says_what_the_columns_are(tmp_path, lang, words):
     assert words in card
     notes = rn.assess(tmp_path / "talk.csv").notes["text"]
     assert not notes.str.contains("turn.", regex=False).any()
+
+
+def test_the_trend_leaves_out_one_cluster_after_another_and_lone_conversations_are_clusters():
+    rng = np.random.default_rng(12)
+    names = np.repeat([f"c{k}" for k in range(8)], [4, 1, 3, 5, 2, 3, 4, 1])
+    documents = pd.Series(names).map(
+        {"c0": "a", "c1": "a", "c2": None, "c3": "b", "c4": None, "c5": "b", "c6": "c", "c7": None}
+    )
+    frame = pd.DataFrame({"conversation_id": names, "doc": documents})
+    frame["turn"] = frame.groupby("conversation_id").cumcount() + 1
+    frame["faithfulness"] = rng.uniform(0, 1, len(frame)) - 0.02 * frame["turn"]
+    found = turn_trends(
+        frame, ["faithfulness"], turn="turn", conversation="conversation_id", cluster="doc"
+    ).iloc[0]
+
+    def slope(rows):
+        mean = rows.groupby("conversation_id")[["turn", "faithfulness"]].transform("mean")
+        x = rows["turn"] - mean["turn"]
+        return (x * (rows["faithfulness"] - mean["faithfulness"])).sum() / (x * x).sum()
+
+    cluster = frame["doc"].fillna(frame["conversation_id"])
+    # c7 is a cluster by itself, and tells nothing of a trend.
+    clusters = [name for name in cluster.unique() if name != "c7"]
+    without = np.array([slope(frame[cluster != name]) for name in clusters])
+    g = len(clusters)
+    se = np.sqrt((g - 1) / g * np.sum((without - slope(frame)) ** 2))
+    sizes = cluster.value_counts()[clusters]
+    df = sizes.sum() ** 2 / (sizes**2).sum() - 1
+    margin = scipy.stats.t.ppf(0.975, df) * se
+    assert (found["slope"], found["high"] - found["slope"]) == pytest.approx((slope(frame), margin))
+    assert (found["n"], found["n_conversations"]) == (len(frame), 6)
