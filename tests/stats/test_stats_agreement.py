@@ -212,3 +212,21 @@ def test_the_best_constant_is_the_best_for_the_weights():
     assert (score, share.value) == (4.0, pytest.approx(4 / 7))
     score, share = stats.best_constant(human, levels=range(1, 6))
     assert (score, share.value) == (1.0, 0.6)
+
+
+@given(RATED)
+def test_a_share_within_tolerance_has_the_interval_of_a_share_and_coefficients_that_of_fisher(rows):
+    judge, human, cluster = rows
+    share = stats.within_share(judge, human, cluster)
+    flags = stats.within(judge, human)
+    assert share == stats.clustered_mean(flags, cluster, ends=(0.0, 1.0))
+    assert 0 <= share.low <= share.value <= share.high <= 1
+    kappa = stats.quadratic_kappa(judge, human, (1, 5), cluster)
+    if np.isfinite(kappa.low):
+        assert -1 < kappa.low < kappa.high < 1
+        assert np.arctanh(kappa.low) + np.arctanh(kappa.high) == pytest.approx(
+            2 * np.arctanh(kappa.value), abs=1e-6
+        )
+    assert ends(stats.quadratic_kappa(judge, human, (1, 5), cluster, level=0.95)) == (
+        pytest.approx(ends(kappa), nan_ok=True)
+    )

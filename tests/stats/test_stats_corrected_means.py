@@ -214,3 +214,29 @@ def test_a_given_weight_is_taken_as_it_is():
         found = stats.ppi_jackknife(y, f, rest, weight=weight)
         moved = weight * (np.mean(rest) - np.mean(f))
         assert (found.weight, found.value) == pytest.approx((weight, np.mean(y) + moved))
+
+
+def test_a_difference_of_corrected_means_is_left_without_each_cluster_of_either():
+    rng = np.random.default_rng(8)
+    of = np.repeat(np.arange(6), 5)
+    judge = np.round(rng.uniform(1, 5, (2, 30)))
+    human = np.clip(judge + rng.integers(-1, 2, (2, 30)), 1, 5)
+    human[0, ::2] = np.nan
+    human[1, 1::2] = np.nan
+    shares = np.ones(30)
+
+    def corrected(kept):
+        values = []
+        for y, f in zip(human, judge, strict=True):
+            few, rest = kept & ~np.isnan(y), kept & np.isnan(y)
+            both = shares[few], shares[rest]
+            values.append(stats.ppi_jackknife(y[few], f[few], f[rest], shares=both).value)
+        return values[0] - values[1]
+
+    found = stats.ppi_difference(human, judge, of, shares=shares)
+    value = corrected(np.ones(30, dtype=bool))
+    without = np.array([corrected(of != g) for g in range(6)])
+    assert found.value == pytest.approx(value)
+    assert found.se == pytest.approx(np.sqrt(5 / 6 * np.sum((without - value) ** 2)))
+    margin = scipy_stats.t.ppf(0.975, found.df) * found.se
+    assert (found.low, found.high) == pytest.approx((value - margin, value + margin))

@@ -80,3 +80,10 @@ def test_counts_of_none_or_of_another_length_are_refused():
     for counts in ([1], [1, 0], [1, -2]):
         with pytest.raises(RagnbError, match="how many rows each row represents"):
             stats.bias([1, 2], [2, 2], counts=counts)
+
+
+def test_parts_of_a_row_count_in_a_cluster_and_are_refused_where_each_row_is_one():
+    halves = stats.bias([1, 2, 3], [2, 2, 2], ["a", "a", "b"], counts=[0.5, 0.5, 2])
+    assert halves.value == pytest.approx((-0.5 + 0 + 2) / 3)
+    with pytest.raises(RagnbError, match="1 or more"):
+        stats.bias([1, 2, 3], [2, 2, 2], counts=[0.5, 0.5, 2])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
@@ -40,3 +43,18 @@ def test_the_mean_itself_is_exceeded_as_likely_as_not():
     assert p_above(scores, scores.value) == pytest.approx(0.5)
     margin = stats.t_quantile(0.9, scores.df) * scores.se
     assert p_above(scores, scores.value - margin) == pytest.approx(0.05)
+
+
+def test_what_has_no_error_or_no_looks_left_has_no_p_value():
+    share = clustered_mean([1, 1, 0, 1, 1, 1], ends=(0, 1))
+    for field in ("se", "df"):
+        assert np.isnan(p_above(replace(share, **{field: np.nan}), 0.5))
+        assert np.isnan(p_above(replace(share, **{field: np.nan}), 0.5, share=True))
+    assert 0 < p_above(share, 0.5, share=True, fraction=1.0) < 1
+    assert np.isnan(p_above(share, 0.5, share=True, fraction=1.01))
+
+
+def test_looks_at_95_percent_are_widened_unless_asked_otherwise():
+    assert stats.widening(0.5, 12.0) == stats.widening(0.5, 12.0, level=0.95)
+    t = scipy.stats.t.ppf
+    assert stats.widening(0.5, 12.0) == pytest.approx(t(0.9875, 12) / t(0.975, 12) / 0.5**0.25)

@@ -421,3 +421,56 @@ def test_a_design_effect_is_that_of_sizes_and_weights_and_never_less_than_the_in
     assert need.deff == pytest.approx(max(by_sizes * by_weights, len(flags) / size))
     independent = stats.labels_needed(flags, target=0.6, weights=weights)
     assert independent.deff == pytest.approx(by_weights)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_draw_over_many_documents_has_satterthwaites_degrees_of_freedom(seed):
+    rng = np.random.default_rng(seed)
+    documents = np.repeat(np.arange(9), rng.integers(2, 8, 9))
+    scores = np.round(3 + rng.normal(size=9)[documents] + rng.exponential(size=len(documents)))
+    is_labelled = rng.random(len(documents)) < 0.3
+    n, m = is_labelled.sum(), (~is_labelled).sum()
+    rows, groups = n + m, 9
+    sides = np.where(is_labelled, 1 / n, -1 / m)
+    of = [documents == name for name in range(9)]
+    between = sum(rows_of.sum() * (scores[rows_of].mean() - scores.mean()) ** 2 for rows_of in of)
+    inside = sum(((scores[rows_of] - scores[rows_of].mean()) ** 2).sum() for rows_of in of)
+    between /= groups - 1
+    inside /= rows - groups
+    between = max(between, inside)
+    typical = (rows - sum(rows_of.sum() ** 2 for rows_of in of) / rows) / (groups - 1)
+    shared = sum(sides[rows_of].sum() ** 2 for rows_of in of) / typical
+    parts = np.array([shared * between, (sides @ sides - shared) * inside])
+    variance = parts.sum()
+    df = variance**2 / (parts[0] ** 2 / (groups - 1) + parts[1] ** 2 / (rows - groups))
+    z = sides @ scores / variance**0.5
+    spread = scores.var(ddof=1)
+    skew = scipy_stats.skew(scores) * (variance / spread) ** 0.5 * (m - n) / rows
+    tail = min(scipy_stats.pearson3.cdf(z, skew), scipy_stats.pearson3.sf(z, skew))
+    found = stats.draw_test(
+        scores[is_labelled], scores[~is_labelled], documents[is_labelled], documents[~is_labelled]
+    )
+    assert found.z == pytest.approx(z)
+    assert found.p == pytest.approx(2 * student.cdf(scipy_stats.norm.ppf(tail), df), rel=1e-6)
+
+
+def test_the_curve_of_clustered_labels_is_the_interval_of_so_many_clusters():
+    rng = np.random.default_rng(4)
+    documents = np.repeat(np.arange(30), rng.integers(1, 12, 30))
+    flags = (rng.random(len(documents)) < 0.85).astype(float)
+    n, sizes = len(flags), np.bincount(documents)
+    need = stats.labels_needed(flags, documents, target=0.7)
+    for clusters, per_label in ((documents, n**2 / np.sum(sizes**2) / n), (None, 1.0)):
+        deff = stats.labels_needed(flags, clusters, target=0.7).deff
+        curve = stats.label_budget(flags, clusters, target=0.7, sizes=[40, 400])
+        share = flags.mean()
+        for k, labels in enumerate([40, 400]):
+            se = (share * (1 - share) * deff / labels) ** 0.5
+            ends = stats.mean_interval(
+                np.float64(share), se, max(per_label * labels, 1), labels, (0, 1), binary=True
+            )
+            assert (curve["low"][k], curve["high"][k]) == pytest.approx([float(x) for x in ends])
+    marked = [n, need.total] + [need.likely] * (need.likely is not None)
+    whole = stats.label_budget(flags, documents, target=0.7)["labels"]
+    assert (whole[0], whole[-1]) == (10, max(4 * n, 200, int(1.5 * max(marked))))
+    assert set(marked) <= set(whole)
