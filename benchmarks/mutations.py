@@ -121,17 +121,22 @@ def pytest_runtest_setup(item):
     Coverage.current().switch_context(item.nodeid.partition("[")[0])
 """
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
+# What rounding may leave: a tenth more of it decides nothing.
+TOLERANCE = 1e-6
 # Seconds: what takes longer hangs, and counts as seen.
 PATIENCE = 240
 PATIENCE_OF_A_ROOM = 900
 
 
 def changeable(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what lies below a node, except words for readers: annotations, messages, docstrings."""
+    """Yield what lies below a node, except words for readers (annotations, messages) and guards (``strict=``)."""
+    if isinstance(node, ast.JoinedStr | ast.Raise):
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        # Of `zip`: sequences of one length are paired alike without it.
+        return
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list") or isinstance(
-            node, ast.JoinedStr | ast.Raise
-        ):
+        if name in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
@@ -140,7 +145,7 @@ def changeable(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changed(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the node with one thing changed, in every way."""
+    """Yield the node with one thing changed, in every way that could matter."""
     if isinstance(node, ast.Compare):
         for at, op in enumerate(node.ops):
             if type(op) in OTHER:
@@ -152,6 +157,8 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield node.operand
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         value = node.value
+        if 0 < abs(value) < TOLERANCE and not isinstance(value, bool):
+            return
         more = value + 1 if value == int(value) else 1.1 * value
         yield ast.Constant(not value if isinstance(value, bool) else more)
 
