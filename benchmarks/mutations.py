@@ -62,6 +62,7 @@ ROOMS = {
         "tests/calibration/test_calibration_verdict.py",
     ],
     "ragnb/comparison": [
+        "tests/comparison/test_comparison_estimates.py",
         "tests/comparison/test_comparison_standings.py",
         "tests/comparison/test_comparison_changed.py",
         "tests/comparison/test_comparison_weights.py",

@@ -1210,11 +1210,11 @@ def test_reference_answers_that_changed_are_counted():
             "ground_truth_answer": ["1", "2", "3", "4", None, "6"],
         }
     )
-    new = old.assign(ground_truth_answer=["1", "20", "30", None, "5", "6"])
+    new = old.assign(ground_truth_answer=["1", "20", "30", None, "5", "60"])
     # A reference that one side lacks has not changed; of another question it is another one.
     new.loc[2, "question"] = "Another question?"
     (pairs,) = paired_runs(run_of(new), old)[1]
-    assert (pairs.new_references, pairs.reworded) == (1, 1)
+    assert (pairs.new_references, pairs.reworded) == (2, 1)
 
 
 def test_what_does_not_apply_to_the_candidate_is_not_lost():
