@@ -46,6 +46,7 @@ from ragnb.stats.decisions import (
     unseen_failures,
     wilson_size,
 )
+from ragnb.stats.draws import draw_test
 from ragnb.stats.intervals import (
     harmonic,
     jackknife_se,
@@ -64,7 +65,6 @@ from ragnb.stats.planning import (
     anova_icc,
     binomial_power,
     design_effect,
-    draw_test,
     label_budget,
     labels_needed,
     sample_size_exact,

@@ -1,136 +1,19 @@
-"""How many labels and questions are needed, and whether labels were drawn as planned."""
+"""How many labels show that a judge keeps to people, and how likely they suffice."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.arrays import Array, Codes, Labels, Values, inner
-from ragnb.stats.clustered import cluster_codes, clustered_mean, complete_rows, mean_squares
-from ragnb.stats.correction import both_clusters
+from ragnb.stats.arrays import Array, Labels, Values, inner
+from ragnb.stats.clustered import clustered_mean, complete_rows, mean_squares
 from ragnb.stats.decisions import wilson_size
 from ragnb.stats.intervals import kish, mean_interval, t_quantile
-
-
-class DrawTest(NamedTuple):
-    """The judge's mean on labelled rows and on the rest, the distance in standard errors, the two-sided p-value.
-
-    Examples
-    --------
-    >>> DrawTest(3.0, 4.5, -12.0, 1e-9).rest
-    4.5
-    """
-
-    labelled: float
-    rest: float
-    z: float
-    p: float
-
-
-def draw_test(
-    labelled: Values, rest: Values, clusters: Labels = None, rest_clusters: Labels = None
-) -> DrawTest:
-    """Test whether the labelled rows look like a random sample, by the judge's scores on them and on the rest.
-
-    The null hypothesis is that the draw did not depend on the judge's score. A draw that moves the spread of the
-    judge's scores and not their mean is not found, and a draw by the *human* score cannot be found beyond what
-    the judge shares with it: no human scored the rest. A draw with unequal, recorded chances is known and needs
-    no test.
-
-    Parameters
-    ----------
-    labelled, rest : array, shapes (n,) and (m,)
-        The judge's scores on the labelled rows and on the others it scored, without gaps.
-    clusters, rest_clusters : array, optional
-        One set of labels: a name in both is one cluster. Give both or neither.
-
-    Returns
-    -------
-    DrawTest
-        nan for z and p where a side has no rows or the scores do not vary.
-
-    Notes
-    -----
-    D = Σ cᵢFᵢ, cᵢ = 1/n on labelled rows and −1/m on the others, is 0 on average under the null. Scores of one
-    cluster are alike: Var D = σ_b² Σ_g c_g² + σ_e² Σ cᵢ², c_g the sum over a cluster, both components by one-way
-    analysis of variance of *all* rows. So rows drawn within clusters are tested by what varies within, whole
-    clusters by what varies between. The p-value is that of Pearson's type III with D's skewness, as few labels of
-    a lopsided score are skewed; its normal quantile is compared with t at Satterthwaite's degrees of freedom.
-
-    Size at p ≤ 0.01, 1,000 draws a setting of 80 or 400 rows, 12 to 150 labels, clusters or none, scores from
-    normal to 95 % alike: rows drawn at random 0.7 % on average, 1.7 % at most (Monte-Carlo error 0.3), rows within
-    drawn clusters 0.5 and 1.5 %, whole clusters 0.2 and 1.2 %; systematic draws in strata of the score 0 %.
-
-    Examples
-    --------
-    >>> test = draw_test([2, 3, 3, 2, 4, 3], [4, 5, 5, 4, 3, 5, 4, 5, 4, 5, 5, 4])
-    >>> round(test.z, 1), test.p < 0.01
-    (-3.1, True)
-    """
-    judge_labelled = np.asarray(labelled, dtype=float)
-    judge_rest = np.asarray(rest, dtype=float)
-    names = both_clusters(clusters, rest_clusters, "rest_clusters")
-    n = len(judge_labelled)
-    m = len(judge_rest)
-    scores = np.concatenate([judge_labelled, judge_rest])
-    mean_labelled = float(judge_labelled.mean()) if n else np.nan
-    mean_rest = float(judge_rest.mean()) if m else np.nan
-    if n == 0 or m == 0 or not np.ptp(scores) > 0:
-        return DrawTest(mean_labelled, mean_rest, np.nan, np.nan)
-
-    code = cluster_codes(names, n + m)
-    contrast = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])  # the cᵢ of the notes
-    variance, df = _variance_of_contrast(contrast, scores, code)
-    centred = scores - scores.mean()
-    z = inner(contrast, centred) / variance**0.5
-
-    # D is skewed as the scores are, in so far as its sides differ in size: not at all where n = m.
-    skew_of_scores = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
-    sd_ratio = (variance * (n + m - 1) / inner(centred, centred)) ** 0.5
-    skew = skew_of_scores * sd_ratio * (m - n) / (n + m)
-    return DrawTest(mean_labelled, mean_rest, z, _two_sided_p(z, skew, df))
-
-
-def _variance_of_contrast(contrast: Array, scores: Array, code: Codes) -> tuple[float, float]:
-    """Return Var D = σ_b² Σ_g c_g² + σ_e² Σ cᵢ² and its degrees of freedom (Satterthwaite 1946)."""
-    n_rows = len(scores)
-    by_cluster = np.bincount(code, weights=contrast)
-    n_clusters = len(by_cluster)
-    if 1 < n_clusters < n_rows:
-        between, inside, typical_size = mean_squares(scores, code, np.ones(n_rows))
-        # A negative component of the clusters counts as none: then both mean squares are equal.
-        mean_square = np.array([max(between, inside), inside])
-        df = np.array([n_clusters - 1.0, n_rows - n_clusters])
-    else:
-        # One cluster, or a cluster a row: there is one component only.
-        centred = scores - scores.mean()
-        mean_square = np.full(2, inner(centred, centred) / (n_rows - 1))
-        df = np.array([n_rows - 1.0, n_rows - 1.0])
-        typical_size = np.inf
-    # Var D, rewritten as multiples of the two mean squares, whose degrees of freedom are known.
-    of_clusters = inner(by_cluster, by_cluster) / typical_size
-    parts = mean_square * np.array([of_clusters, inner(contrast, contrast) - of_clusters])
-    variance = float(parts.sum())
-    return variance, float(variance**2 / np.sum(parts**2 / df))
-
-
-def _two_sided_p(z: float, skew: float, df: float) -> float:
-    """Return the p-value of a standardised sum of so much skewness, by Pearson's type III and t."""
-    from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
-
-    tail = float(ndtr(-abs(z)))
-    # A smaller skewness moves the tail by less than 1e-5.
-    if abs(skew) >= 1e-4:
-        shape = 4 / skew**2
-        at = max(shape + z * np.sign(skew) * shape**0.5, 0.0)
-        tail = float(min(gammainc(shape, at), gammaincc(shape, at)))
-    # The normal quantile of the tail is looked up in t: the variance is estimated.
-    return 2 * float(stdtr(df, ndtri(tail)))
 
 
 def _check(**rates: float) -> None:
@@ -325,6 +208,21 @@ class _Labelled:
         is_past_plan = total > (self.planned or np.inf)
         return np.where((total < self.n) | is_past_plan, np.nan, chances)
 
+    def first_likely(self, most_labels: int, power: float) -> tuple[int | None, float]:
+        """Return the fewest labels whose chance is `power`, None where none is, and the largest chance of any."""
+        # Labels that are not yet enough gain with each that is added, up to where the chance levels off.
+        sizes = np.unique(np.geomspace(self.n, most_labels, 200).round())
+        chances = self.chance(sizes)
+        most = float(np.nanmax(chances))
+        reached = np.flatnonzero(chances >= power)
+        if not len(reached):
+            return None, most
+        # The grid is coarse: every size is tried between its last that is too small and its first that is enough.
+        below = int(sizes[max(reached[0] - 1, 0)])
+        steps = np.arange(below, int(sizes[reached[0]]) + 1)
+        enough = np.flatnonzero(self.chance(steps) >= power)
+        return int(steps[enough[0]]), most
+
 
 def _labelled(
     flags: Values,
@@ -439,23 +337,14 @@ def labels_needed(
         # Solves N √(N / planned) = worth for N; rounding must not ask for one label more.
         worth = deff * independent
         total = ceil(worth ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
-    # Labels that are not yet enough gain with each that is added, up to where the chance levels off.
-    sizes = np.unique(np.geomspace(n, most_labels, 200).round())
-    chances = at_hand.chance(sizes)
-    reached = np.flatnonzero(chances >= power)
-    likely = None
-    if len(reached):
-        # The grid is coarse: every size is tried between its last that is too small and its first that is enough.
-        below = int(sizes[max(reached[0] - 1, 0)])
-        steps = np.arange(below, int(sizes[reached[0]]) + 1)
-        likely = int(steps[np.flatnonzero(at_hand.chance(steps) >= power)[0]])
+    likely, most = at_hand.first_likely(most_labels, power)
     return LabelsNeeded(
         total=total,
         more=max(total - n, 0),
         independent=independent,
         chance=float(at_hand.chance(max(total, n))),
         likely=likely,
-        most=float(np.nanmax(chances)),
+        most=most,
         deff=deff,
         rho=rho,
         seen=share,
