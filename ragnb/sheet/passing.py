@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import pandas as pd
@@ -12,7 +12,7 @@ from ragnb import weights
 from ragnb.calibration import CalibrationCard
 from ragnb.inputs import streams
 from ragnb.scenario import Scenario
-from ragnb.schema import DRAWN, TOTAL, Metric, Rubric, records
+from ragnb.schema import DRAWN, TOTAL, Gate, Metric, Rubric, records
 from ragnb.weights.columns import count_where
 
 COLUMNS = (
@@ -33,6 +33,14 @@ COLUMNS = (
 _PASSES = Metric("passing", kind="binary")
 
 
+class _Counts(NamedTuple):
+    """How many answers of a system have a score, pass, and pass once the bias of the judge is taken off."""
+
+    n: int
+    k: int
+    k_unbiased: int
+
+
 def passing(
     scenario: Scenario, frame: Any, names: Sequence[Any], card: CalibrationCard | None
 ) -> pd.DataFrame | None:
@@ -47,67 +55,83 @@ def passing(
     gate = rubric.passing
     bias = bias_of(card, gate.metric)
     rows = []
-    for name in names:
-        rows_of_system = streams.of_system(frame, name)
-        score = nw.col(gate.metric).cast(nw.Float64)
-        counts = [
-            count_where(score >= gate.threshold, "k"),
-            count_where(score - (bias or 0.0) >= gate.threshold, "k_unbiased"),
-            count_where(~(score.is_null() | score.is_nan()), "n"),
-        ]
-        counted = weights.collected(weights.opened(rows_of_system).select(*counts)).to_dict(
-            as_series=False
-        )
-        n = int(counted["n"][0] or 0)
-        k = int(counted["k"][0] or 0)
-        if not n:
+    for system in names:
+        rows_of_system = streams.of_system(frame, system)
+        counts = _counts(rows_of_system, gate, bias or 0.0)
+        if not counts.n:
             continue
-        flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)
-        # Other columns may have the name of a metric that is known on another scale.
-        of_rows = (scenario.doc, scenario.cluster, *streams.QUESTIONS, DRAWN)
-        have = weights.column_names(rows_of_system)
-        kept = [one for one in dict.fromkeys(of_rows) if one is not None and one in have]
-        marked = nw.from_native(rows_of_system).select(*kept, flag.alias(_PASSES.name)).to_native()
-        means = weights.moments(marked, metrics=[_PASSES], **clustering(scenario))
-        table = weights.Weighing(doc=scenario.doc, level=scenario.level).means(means)
-        ends = table.set_index("metric").loc[_PASSES.name]
+        interval = _interval_of_share(scenario, gate, rows_of_system)
         rows.append(
             {
-                "system": name,
+                "system": system,
                 "metric": gate.metric,
                 "threshold": gate.threshold,
-                "k": k,
-                "n": n,
-                "share": k / n,
-                "low": ends["low"],
-                "high": ends["high"],
+                "k": counts.k,
+                "n": counts.n,
+                "share": counts.k / counts.n,
+                "low": interval["low"],
+                "high": interval["high"],
                 "bias": bias,
-                "k_unbiased": None if bias is None else int(counted["k_unbiased"][0] or 0),
+                # Without labels nobody knows whether the judge is biased.
+                "k_unbiased": None if bias is None else counts.k_unbiased,
                 **_weighted(scenario, rubric, rows_of_system),
             }
         )
     if not rows:
         return None
+    # A column of nothing but None would be of objects; Int64 has whole numbers and gaps.
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"bias": float, "k_unbiased": "Int64"})
 
 
-def _weighted(scenario: Scenario, rubric: Rubric, own: Any) -> dict[str, Any]:
+def _counts(rows_of_system: Any, gate: Gate, bias: float) -> _Counts:
+    """Count the answers of one system, in the engine that holds the rows."""
+    score = nw.col(gate.metric).cast(nw.Float64)
+    has_score = ~(score.is_null() | score.is_nan())
+    queries = [
+        count_where(score >= gate.threshold, "k"),
+        count_where(score - bias >= gate.threshold, "k_unbiased"),
+        count_where(has_score, "n"),
+    ]
+    only_row = weights.collected(weights.opened(rows_of_system).select(*queries))
+    counted = only_row.to_dict(as_series=False)
+
+    return _Counts(*(int(counted[name][0] or 0) for name in _Counts._fields))
+
+
+def _interval_of_share(scenario: Scenario, gate: Gate, rows_of_system: Any) -> pd.Series[Any]:
+    """Return the row of `Weighing.means` on the share that passes, without the weights of documents."""
+    score = nw.col(gate.metric).cast(nw.Float64)
+    # Null where there is no score, so that such an answer is missing and does not fail.
+    flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)
+    # Other columns may have the name of a metric that is known on another scale.
+    of_rows = (scenario.doc, scenario.cluster, *streams.QUESTIONS, DRAWN)
+    have = weights.column_names(rows_of_system)
+    kept = [name for name in dict.fromkeys(of_rows) if name is not None and name in have]
+    flagged = nw.from_native(rows_of_system).select(*kept, flag.alias(_PASSES.name)).to_native()
+    moments = weights.moments(flagged, metrics=[_PASSES], **clustering(scenario))
+    means = weights.Weighing(doc=scenario.doc, level=scenario.level).means(moments)
+    return means.set_index("metric").loc[_PASSES.name]
+
+
+def _weighted(scenario: Scenario, rubric: Rubric, rows_of_system: Any) -> dict[str, Any]:
     """Return the weighted score of the rubric on its own scale, documents weighed as in the means."""
-    have = weights.column_names(own)
+    have = weights.column_names(rows_of_system)
     dimensions = [metric for metric in rubric.metrics if metric.name in have]
-    reduced = weights.moments(own, metrics=dimensions, **clustering(scenario))
-    own_weights = {
-        one.name: scenario.metric_weights.get(one.name, one.weight) for one in dimensions
+    moments = weights.moments(rows_of_system, metrics=dimensions, **clustering(scenario))
+    weight_of = {
+        metric.name: scenario.metric_weights.get(metric.name, metric.weight)
+        for metric in dimensions
     }
-    if not any(own_weights.values()):  # they stand apart from metrics of another scale
-        own_weights = {one.name: one.weight for one in dimensions}
+    # Beside metrics of another scale all of them are given weight 0 (see `ragnb.inputs.rubric`).
+    if not any(weight_of.values()):
+        weight_of = {metric.name: metric.weight for metric in dimensions}
     weighing = weights.Weighing(
-        metric_weights=own_weights,
+        metric_weights=weight_of,
         doc_weights=scenario.doc_weights,
         doc=scenario.doc,
         level=scenario.level,
     )
-    total = next(row for row in records(weighing.means(reduced)) if row["metric"] == TOTAL)
+    total = next(row for row in records(weighing.means(moments)) if row["metric"] == TOTAL)
     return {"score": total["value"], "score_low": total["low"], "score_high": total["high"]}
 
 

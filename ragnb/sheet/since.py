@@ -64,29 +64,53 @@ def since_of(w: Formatter) -> Since | None:
     if len(deciding) != 1:
         return None
     primary = deciding[0]
-    labels = table[["before_label", "now_label"]]
-    threshold = None
-    if labels.notna().to_numpy().any():
-        rows = table[labels.notna().all(axis=1)]
-        right = {side: rows[f"{side}_label"].isin(RIGHT) for side in ("before", "now")}
+    # As in `question_changes`, labels say what is right wherever there are any.
+    if table[["before_label", "now_label"]].notna().to_numpy().any():
+        threshold = None
+        rows = _right_by_label(table)
     else:
-        metric = primary["metric"]
-        known = w.thresholds(metric) if metric in w.rows else ()
-        if not known:
+        threshold = _milder_threshold(w, primary["metric"])
+        if threshold is None:
             return None
-        threshold = known[0][1]
-        rows = table[table[["before", "now"]].notna().all(axis=1)]
-        right = {
-            side: pd.Series(~past(rows[side].to_numpy(), threshold, w.better[metric]), rows.index)
-            for side in ("before", "now")
-        }
-    rows = rows.assign(was_right=right["before"].astype(bool), is_right=right["now"].astype(bool))
+        rows = _right_by_score(table, threshold, w.better[primary["metric"]])
+    return Since(_serious_first(rows), primary, threshold, is_last_run(w))
+
+
+def _right_by_label(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the questions that have a label in both runs, with whether each answer was and is right."""
+    rows = table[table[["before_label", "now_label"]].notna().all(axis=1)]
+    was_right = rows["before_label"].isin(RIGHT)
+    is_right = rows["now_label"].isin(RIGHT)
+    return rows.assign(was_right=was_right.astype(bool), is_right=is_right.astype(bool))
+
+
+def _right_by_score(table: pd.DataFrame, threshold: float, better: Any) -> pd.DataFrame:
+    """Return the questions that have a score in both runs, with whether each answer was and is right."""
+    rows = table[table[["before", "now"]].notna().all(axis=1)]
+    was_right = ~past(rows["before"].to_numpy(), threshold, better)
+    is_right = ~past(rows["now"].to_numpy(), threshold, better)
+    return rows.assign(was_right=was_right, is_right=is_right)
+
+
+def _milder_threshold(w: Formatter, metric: str) -> float | None:
+    """Return the milder of a metric's thresholds; None where it has none, or no row on the page."""
+    if metric not in w.rows:
+        return None
+    known = w.thresholds(metric)
+    if not known:
+        return None
+    _, threshold = known[0]
+    return threshold
+
+
+def _serious_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the questions by the label that they have now, and within a label by how far the score fell."""
     place = {label: i for i, label in enumerate(BAD_FIRST)}
-    serious = rows["now_label"].map(place).fillna(len(place))
-    rows = rows.assign(_serious=serious, _fall=rows["now"] - rows["before"])
-    rows = rows.sort_values(["_serious", "_fall"], kind="stable", ignore_index=True)
-    rows = rows.drop(columns=["_serious", "_fall"])
-    return Since(rows, primary, threshold, is_last_run(w))
+    # Right answers and questions without a label come last.
+    label_rank = rows["now_label"].map(place).fillna(len(place))
+    rows = rows.assign(_label_rank=label_rank, _rise=rows["now"] - rows["before"])
+    rows = rows.sort_values(["_label_rank", "_rise"], kind="stable", ignore_index=True)
+    return rows.drop(columns=["_label_rank", "_rise"])
 
 
 _CHANGED = ("questions_changed", "documents_changed", "references_changed", "judge_changed")
@@ -95,8 +119,9 @@ _CHANGED = ("questions_changed", "documents_changed", "references_changed", "jud
 def changed_between(w: Formatter) -> list[str]:
     """Return in words what else differs between the two runs: questions, documents, gold or the judge."""
     notes = w.whole.notes
-    said = set(notes.loc[notes["about"] != "anchor", "code"])
-    return [w.say(f"since.{code}") for code in _CHANGED if code in said]
+    # The same codes may be about the accepted run, which is another one than the last.
+    codes = set(notes.loc[notes["about"] != "anchor", "code"])
+    return [w.say(f"since.{code}") for code in _CHANGED if code in codes]
 
 
 class Earlier(NamedTuple):
@@ -115,12 +140,14 @@ def last_complete(w: Formatter) -> Earlier | None:
     if not is_last_run(w):
         return None
     for folder in _up_to(Path(str(w.whole.scenario.baseline))):
-        record, found = (_read(folder / name) for name in ("run.json", "gates.json"))
+        record = _read(folder / "run.json")
+        gates_file = _read(folder / "gates.json")
+        # Not every folder there need be a run, nor one of this scenario.
         if not isinstance(record, dict) or record.get("scenario") != w.whole.scenario.name:
             continue
-        if not isinstance(found, dict):
+        if not isinstance(gates_file, dict):
             continue
-        gates = found.get("gates", [])
+        gates = gates_file.get("gates", [])
         lost = [gate for gate in gates if gate["role"] == "completeness" and gate["blocks"]]
         if not lost:
             day = str(record.get("made_at", ""))[:10]
@@ -131,8 +158,11 @@ def last_complete(w: Formatter) -> Earlier | None:
 def _up_to(folder: Path) -> Iterator[Path]:
     """Yield the folder of a run and those of the runs before it, the latest first."""
     with suppress(OSError):
-        beside = sorted((one for one in folder.parent.iterdir() if one.is_dir()), reverse=True)
-        yield from (one for one in beside if one.name <= folder.name)
+        folders = [path for path in folder.parent.iterdir() if path.is_dir()]
+        # A name begins with the time of its run (see `RunFolder.make`), so names sort as times do.
+        for path in sorted(folders, reverse=True):
+            if path.name <= folder.name:
+                yield path
 
 
 def is_last_run(w: Formatter) -> bool:
@@ -148,15 +178,16 @@ def gates_before(w: Formatter) -> dict[str, str]:
     """
     baseline = w.whole.scenario.baseline
     gates = w.whole.gates
+    # A text names a system of this table; the path of a folder or of another table is none.
     if isinstance(baseline, str):
         of_baseline = gates[gates["system"] == baseline]
-    else:
-        of_baseline = gates[:0]
-    if len(of_baseline):
-        return dict(zip(of_baseline["gate"], of_baseline["outcome"], strict=True))
-    found = _of_baseline(w, "gates.json")
-    rows: Any = found.get("gates", []) if isinstance(found, dict) else []
-    return {str(row.get("gate")): str(row.get("outcome")) for row in rows if isinstance(row, dict)}
+        if len(of_baseline):
+            return dict(zip(of_baseline["gate"], of_baseline["outcome"], strict=True))
+    gates_file = _of_baseline(w, "gates.json")
+    if not isinstance(gates_file, dict):
+        return {}
+    rows = [row for row in gates_file.get("gates", []) if isinstance(row, dict)]
+    return {str(row.get("gate")): str(row.get("outcome")) for row in rows}
 
 
 def _of_baseline(w: Formatter, name: str) -> Any:
@@ -168,6 +199,7 @@ def _of_baseline(w: Formatter, name: str) -> Any:
 
 
 def _read(path: Path) -> Any:
+    """Return what a file of JSON holds; None where it cannot be read, as of a run that stopped half-way."""
     with suppress(OSError, ValueError):
         return json.loads(path.read_text(encoding="utf-8"))
     return None
@@ -177,9 +209,10 @@ def now_failing(w: Formatter) -> Row | None:
     """Return the first gate that passed in the other run and fails in this one."""
     before = gates_before(w)
     for gate in records(w.whole.gates):
-        is_own = gate["role"] not in ("completeness", "difference") and gate["reason"] == ""
+        is_on_a_mean = gate["role"] not in ("completeness", "difference")
+        decides = gate["reason"] == ""
         of_candidate = gate["system"] in (None, w.shown)
         turned = gate["outcome"] == "fail" and before.get(gate["gate"]) == "pass"
-        if is_own and of_candidate and turned:
+        if is_on_a_mean and decides and of_candidate and turned:
             return gate
     return None
