@@ -36,11 +36,9 @@ class Bound(NamedTuple):
 @once
 def bounds_of(w: Formatter) -> list[Bound]:
     """Return the bounds of the metrics of quality, those with most missing first."""
-    rows = [
-        row
-        for row in records(w.whole.account)
-        if row["stage"] == "cells" and row["subject"] in w.quality
-    ]
+    cells = [row for row in records(w.whole.account) if row["stage"] == "cells"]
+    rows = [row for row in cells if row["subject"] in w.quality]
+    # Nothing is expected of a metric that applies to no answer.
     rows.sort(key=lambda row: -row["lost"] / max(row["expected"], 1))
     return [_bound(w, row) for row in rows]
 
@@ -49,6 +47,7 @@ def _bound(w: Formatter, row: Row) -> Bound:
     metric = row["subject"]
     system: Any = None if pd.isna(row["system"]) else row["system"]
     at, better = _asked(w, metric, system)
+    # A metric without a range has no mean that all that is lost could give.
     if pd.isna(at) or pd.isna(row["worst"]) or pd.isna(row["best"]):
         return Bound(row, metric, system, at, can_meet=False, can_miss=False)
     can_meet = not past(row["best"], at, better)
@@ -66,4 +65,7 @@ def _asked(w: Formatter, metric: str, system: Any) -> tuple[float, str]:
         if gate["system"] == system:
             return float(gate["threshold"]), _BETTER[gate["op"]]
     known = w.thresholds(metric)
-    return (known[0][1] if known else float("nan")), w.better[metric]
+    if not known:
+        return float("nan"), w.better[metric]
+    _, milder = known[0]
+    return milder, w.better[metric]

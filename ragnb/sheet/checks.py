@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -38,18 +38,17 @@ def check_means(
     taken : mapping of system to values
         What each answer took, see `SystemFrames`.
     """
-    compared = [means]
+    tables = [means]
     if measured:
-        rows = stacked(
-            {
-                name: rows_for_gates(values, measured, scenario.level)
-                for name, values in taken.items()
-            }
-        )
+        quantiles = {
+            system: rows_for_gates(values, measured, scenario.level)
+            for system, values in taken.items()
+        }
+        rows = stacked(quantiles)
         if rows is not None:
-            compared.append(rows)
+            tables.append(rows)
     gates = diagnostics.check_gates(
-        pd.concat(compared, ignore_index=True),
+        pd.concat(tables, ignore_index=True),
         gates=plain(asked),
         no_data=scenario.no_data,
         documents_may_fail=scenario.documents_may_fail,
@@ -74,24 +73,26 @@ def with_completeness(
         For a gate on a change from a baseline where there is none.
     """
     allow = scenario.allow.model_dump()
-    checked = [diagnostics.reopen_incomplete(gates, account, allow=allow)]
-    beside = [gate for gate in asked if gate.not_worse_than is not None]
-    if beside and scenario.baseline is None:
+    parts = [diagnostics.reopen_incomplete(gates, account, allow=allow)]
+    on_change = [gate for gate in asked if gate.not_worse_than is not None]
+    if on_change and scenario.baseline is None:
         raise RagnbError(
-            f"gate {beside[0].name!r} asks not_worse_than: baseline, and the scenario names none; add "
+            f"gate {on_change[0].name!r} asks not_worse_than: baseline, and the scenario names none; add "
             "baseline: with a system, a table of scores or the folder of a run"
         )
-    if beside:
-        table = with_operations(differences.table, differences.operations, beside)
-        checked.append(diagnostics.check_differences(table, gates=beside, no_data=scenario.no_data))
-    checked.append(diagnostics.completeness(account, allow=allow, no_data=scenario.no_data))
-    found = pd.concat(checked, ignore_index=True)
+    if on_change:
+        table = with_operations(differences.table, differences.operations, on_change)
+        parts.append(
+            diagnostics.check_differences(table, gates=on_change, no_data=scenario.no_data)
+        )
+    parts.append(diagnostics.completeness(account, allow=allow, no_data=scenario.no_data))
+    checked = pd.concat(parts, ignore_index=True)
     if scenario.candidate is None:
-        return found
-    # Among several systems only the gates of the candidate block.
-    other = found["system"].notna() & (found["system"] != scenario.candidate)
-    reason = found["reason"].mask(other, "not the candidate")
-    return found.assign(blocks=found["blocks"] & ~other, reason=reason)
+        return checked
+    # Among several systems only the gates of the candidate block; those of files, without a system, still do.
+    of_another = checked["system"].notna() & (checked["system"] != scenario.candidate)
+    reason = checked["reason"].mask(of_another, "not the candidate")
+    return checked.assign(blocks=checked["blocks"] & ~of_another, reason=reason)
 
 
 def of_operation(gates: Iterable[Gate], metrics: list[Metric]) -> list[Gate]:
@@ -102,37 +103,55 @@ def of_operation(gates: Iterable[Gate], metrics: list[Metric]) -> list[Gate]:
 
 def deciding(means: pd.DataFrame, gates: Iterable[Gate]) -> set[str]:
     """Return the metrics that the total or a gate that blocks uses."""
-    weighed = means.loc[means["weight"] > 0, "metric"]
-    gated = [gate.metric for gate in gates if not gate.advisory]
-    quantiles = filter(None, map(quantile_of, gated))
-    return {*weighed, *gated, *(column for _, column in quantiles)}
+    names = {*means.loc[means["weight"] > 0, "metric"]}
+    for gate in gates:
+        if gate.advisory:
+            continue
+        names.add(gate.metric)
+        # A gate on p95(latency_s) goes by the cells of latency_s.
+        quantile = quantile_of(gate.metric)
+        if quantile is not None:
+            _, column = quantile
+            names.add(column)
+    return names
 
 
 def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
     """The scenario's gates, else the default ones for what is there, under its policy for what is inconclusive."""
+    # An empty list is the wish for no gates, and None that nobody said.
+    if scenario.gates is not None:
+        return tuple(_under_policy(gate, scenario.undecided) for gate in scenario.gates)
+    gates: list[Gate] = []
+    if inputs.with_gold:
+        measured = {metric.name for metric in metrics}
+        gates = [gate for gate in DEFAULT_GATES if gate.metric in measured]
     quality = {metric.name: metric for metric in metrics if metric.role == "quality"}
-    ops: dict[str, Any] = {
-        name: ">=" if metric.better == "higher" else "<=" for name, metric in quality.items()
+    # Somebody named these in the tool that scored, so they block.
+    named = {
+        name: row["threshold"]
+        for name, row in inputs.tools.items()
+        if name in quality and row["threshold"] is not None
     }
-    gates = list(scenario.gates or ())
-    advisory = list[Gate]()
-    if scenario.gates is None:
-        there = {metric.name for metric in metrics} if inputs.with_gold else ()
-        # Somebody named these in the tool that scored, so they block.
-        named = {name: row["threshold"] for name, row in inputs.tools.items() if name in ops}
-        named = {name: at for name, at in named.items() if at is not None}
-        gates = [gate for gate in DEFAULT_GATES if gate.metric in there]
-        gates += [Gate(name, name, ops[name], at) for name, at in named.items()]
-        # Nobody named these thresholds, so they are shown and never block.
-        bars = diagnostics.warning_bars(
-            RULES, [metric for name, metric in quality.items() if name not in named]
-        )
-        advisory = [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
+    gates += [Gate(name, name, _op_of(quality[name]), at) for name, at in named.items()]
+    # Nobody named these thresholds, so they are shown and never block.
+    unnamed = [metric for name, metric in quality.items() if name not in named]
+    bars = diagnostics.warning_bars(RULES, unnamed)
+    advisory = [
+        Gate(name, name, _op_of(quality[name]), at, advisory=True) for name, at in bars.items()
+    ]
     return (*(_under_policy(gate, scenario.undecided) for gate in gates), *advisory)
+
+
+def _op_of(metric: Metric) -> Literal[">=", "<="]:
+    """Return the comparison that a good mean of a metric meets."""
+    if metric.better == "higher":
+        return ">="
+    return "<="
 
 
 def _under_policy(gate: Gate, undecided: str) -> Gate:
     """Return a gate that says for itself what happens if it is not decided, else as the scenario says."""
+    # A gate on a change has neither op nor threshold, and `Gate` refuses None for them.
     fields = {name: value for name, value in asdict(gate).items() if value is not None}
     if fields["undecided"] == "value":
         fields["undecided"] = undecided

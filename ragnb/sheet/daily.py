@@ -20,6 +20,7 @@ def daily_table(w: Formatter) -> Table:
     """Return one row a measure: its days, the last seven beside those before, and what changed."""
     log = w.whole.log
     rows = records(log.changes)
+    # In a log of few days every measure has the outcome "all": there are no days before to compare with.
     is_compared = any(row["outcome"] != "all" for row in rows)
 
     def name(row: Row) -> tuple[Any, ...]:
@@ -29,8 +30,10 @@ def daily_table(w: Formatter) -> Table:
         days = log.days[log.days["measure"] == row["measure"]]
         if len(days) < 2:
             return ""
-        is_before = days["day"] < first_of_last(days["day"])
-        marked = int(is_before.sum()) if is_compared else len(days)
+        # The last seven days are marked; where they are compared with nothing, none is.
+        marked_from = len(days)
+        if is_compared:
+            marked_from = int((days["day"] < first_of_last(days["day"])).sum())
         write = number if row["measure"] == "latency" else percent
         most = days.loc[days["value"].idxmax()]
         label = w.say(
@@ -40,26 +43,27 @@ def daily_table(w: Formatter) -> Table:
             most=write(most["value"]),
             day=day_words(most["day"]),
         )
-        return Bars(tuple(days["value"].tolist()), marked, write(most["value"]), label)
+        return Bars(tuple(days["value"].tolist()), marked_from, write(most["value"]), label)
 
     def side(key: str) -> Write:
         def cell(row: Row) -> tuple[Any, ...]:
             if row["measure"] == "latency":
-                known = not pd.isna(row[key])
-                return w.say("daily.seconds", n=number(row[key])) if known else "", Small("")
-            of = w.say("missing.seen", seen=count(row[f"{key}_k"]), n=count(row[f"{key}_n"]))
-            return percent(row[key]), Small(of)
+                seconds = ""
+                if not pd.isna(row[key]):
+                    seconds = w.say("daily.seconds", n=number(row[key]))
+                return seconds, Small("")
+            counts = w.say("missing.seen", seen=count(row[f"{key}_k"]), n=count(row[f"{key}_n"]))
+            return percent(row[key]), Small(counts)
 
         return cell
 
     def outcome(row: Row) -> tuple[Any, ...]:
         mark = Mark(_TONES[row["outcome"]], w.say(f"daily.{row['outcome']}"))
-        day = day_words(row["most_day"])
+        which_day = ""
         if row["outcome"] == "one_day":
-            said = w.say("daily.on", k=count(row["most_k"]), day=day)
-        else:
-            said = ""
-        return mark, Small(said)
+            day = day_words(row["most_day"])
+            which_day = w.say("daily.on", k=count(row["most_k"]), day=day)
+        return mark, Small(which_day)
 
     def difference(row: Row) -> tuple[Any, ...]:
         text, ends = difference_words(w, row)
@@ -71,5 +75,6 @@ def daily_table(w: Formatter) -> Table:
         columns |= {">daily.change": difference, "daily.result": outcome}
     else:
         columns[">daily.all"] = side("now")
-    caption = w.say("daily.caption" if is_compared else "daily.caption_short", level=w.level)
+    key = "daily.caption" if is_compared else "daily.caption_short"
+    caption = w.say(key, level=w.level)
     return w.table(rows, columns, caption=caption)

@@ -13,6 +13,7 @@ from ragnb.schema import records
 from ragnb.sheet.formatter import LABELS, Formatter
 
 MOST_QUESTIONS = 1000  # lines of Markdown, which no one reads to the end
+# What a column of the scores is called in the table: scripts read these names, in either language of the page.
 _COLUMNS = {
     "system": "system",
     "sample_id": "qid",
@@ -36,14 +37,15 @@ def _with_plain_heading(w: Formatter, section: Section) -> Section:
     """Return the section of the metrics under its name alone; what it found becomes a paragraph."""
     if section.key != "metrics":
         return section
-    _, _, system = section.name.partition(" · ")
     name = w.say("plain.metric_means")
+    # The name of a section of one system among several ends with that system.
+    _, _, system = section.name.partition(" · ")
+    if system:
+        name = f"{name} · {system}"
     blocks: tuple[Block, ...] = section.blocks
     if section.finding:
         blocks = (Text((section.finding,)), *blocks)
-    return replace(
-        section, name=f"{name} · {system}" if system else name, finding="", blocks=blocks
-    )
+    return replace(section, name=name, finding="", blocks=blocks)
 
 
 def labels(w: Formatter) -> Section | None:
@@ -60,14 +62,15 @@ def labels(w: Formatter) -> Section | None:
         return None
     left_out = max(len(rows) - MOST_QUESTIONS, 0)
     if left_out:
+        # False sorts before True: what went wrong is first, and both parts keep their order.
         went_right = rows["label"].isin(list(RIGHT)).sort_values(kind="stable")
         rows = rows.loc[went_right.index[:MOST_QUESTIONS]]
     columns = [name for name in _COLUMNS if name in rows]
     if w.whole.systems is None:
         columns = [name for name in columns if name != "system"]
     heads = tuple(_COLUMNS[name] for name in columns)
-    cells = tuple(tuple(map(_code, row.values())) for row in records(rows[columns]))
-    blocks: list[Block | None] = [Table(heads, cells)]
+    cells = [tuple(_code(value) for value in row.values()) for row in records(rows[columns])]
+    blocks: list[Block | None] = [Table(heads, tuple(cells))]
     if left_out:
         blocks.append(Text((w.say("plain.left_out", n=left_out),)))
     return w.section("labels", "", w.say("plain.labels_lead"), blocks)

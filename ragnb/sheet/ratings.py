@@ -30,17 +30,29 @@ def calibrated(
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
             "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
         )
-    names: list[str] = []
-    if "dimension" in ratings:
-        names = ratings["dimension"].unique().tolist()
-    known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
-    ranges = {(metric.low, metric.high) if metric else None for metric in known}
-    scale = scale or (ranges.pop() if len(ranges) == 1 else None)
-    if scenario.cluster in ratings:
-        cluster = scenario.cluster
-    else:
-        cluster = "cluster"
-    how: dict[str, Any] = {
-        name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")
-    }
-    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how, **asked)
+    # Ratings of a sheet that `draw_labels` made have their documents in the column "cluster".
+    cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
+    return calibrate(
+        ratings,
+        judge=judges,
+        scale=scale or _scale_of_metrics(scenario, ratings),
+        cluster=cluster,
+        labels_planned=scenario.labels_planned,
+        level=scenario.level,
+        lang=scenario.lang,
+        **asked,
+    )
+
+
+def _scale_of_metrics(scenario: Scenario, ratings: pd.DataFrame) -> Any:
+    """Return the range that all rated dimensions have as metrics; None where one is unknown, or two differ."""
+    if "dimension" not in ratings:
+        return None
+    ranges = set()
+    for name in ratings["dimension"].unique().tolist():
+        # What the scenario declares goes before a metric of ragnb of the same name.
+        metric = scenario.declared.get(name) or METRICS.get(name)
+        ranges.add((metric.low, metric.high) if metric else None)
+    if len(ranges) == 1:
+        return ranges.pop()
+    return None

@@ -13,6 +13,7 @@ from ragnb.sheet.formatter import Formatter, Row, once
 from ragnb.sheet.passing_pictures import passing_row
 
 _END = re.compile(r"[\s.!。！]+$")
+_LONGEST = 200  # characters; beyond them suggestions are not told apart
 
 
 class Suggestion(NamedTuple):
@@ -37,18 +38,22 @@ def suggested(w: Formatter) -> list[Suggestion]:
         return []
     values = scores[row["metric"]].astype(float)
     failing = scores[w.own & (values < row["threshold"])]
-    groups: dict[str, list[dict[Any, Any]]] = {}
-    for one in records(failing):
-        if not is_missing(one["suggestion"]) and str(one["suggestion"]).strip():
-            text = _END.sub("", one_line(one["suggestion"], 200))
-            groups.setdefault(text.casefold(), []).append({**one, "suggestion": text})
-    found = [
-        Suggestion(
-            rows[0]["suggestion"],
-            len(rows),
-            sum(float(one[row["metric"]]) for one in rows) / len(rows),
-            min(rows, key=lambda one: one[row["metric"]]),
-        )
-        for rows in groups.values()
-    ]
-    return sorted(found, key=lambda one: (-one.n, one.mean, one.text))
+    answers_of: dict[str, list[dict[Any, Any]]] = {}
+    for answer in records(failing):
+        if not is_missing(answer["suggestion"]) and str(answer["suggestion"]).strip():
+            text = _END.sub("", one_line(answer["suggestion"], _LONGEST))
+            answers_of.setdefault(text.casefold(), []).append({**answer, "suggestion": text})
+    grouped = [_suggestion(answers, row["metric"]) for answers in answers_of.values()]
+    # The text last, so that the order is the same whatever the order of the rows.
+    return sorted(grouped, key=lambda one: (-one.n, one.mean, one.text))
+
+
+def _suggestion(answers: list[dict[Any, Any]], metric: str) -> Suggestion:
+    """Return the suggestion that some answers share, as it is worded first; the worst answer is its example."""
+    scores = [float(answer[metric]) for answer in answers]
+    return Suggestion(
+        text=answers[0]["suggestion"],
+        n=len(answers),
+        mean=sum(scores) / len(scores),
+        example=min(answers, key=lambda answer: answer[metric]),
+    )

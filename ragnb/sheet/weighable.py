@@ -9,11 +9,7 @@ from ragnb.comparison.differences import with_ratings
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, paired_runs
 from ragnb.errors import RagnbError
-from ragnb.inputs import (
-    Inputs,
-    read_inputs,
-    streams,
-)
+from ragnb.inputs import Inputs, read_inputs, streams
 from ragnb.inputs.unscored import not_scored_yet
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate, Metric
@@ -56,7 +52,7 @@ def weighable(
             raise
         scenario, inputs, metrics = planned
     frame, names = streams.systems(inputs.frame)
-    by = None if names == [None] else "system"
+    by = None if names == [None] else "system"  # [None]: the rows are not of several systems
     reduced = weights.moments(frame, metrics=metrics, **clustering(scenario), by=by)
     try:
         pairs = _pairs(scenario, inputs.frame, metrics)
@@ -75,10 +71,17 @@ def weighable(
 def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | None:
     """Return the questions of the one candidate and its baseline, else of two systems; None for any others."""
     run = Run(scenario.name, scenario, frame, tuple(metrics))
-    others = [name for name in run.systems if name != (scenario.candidate or run.systems[0])]
-    if (scenario.baseline or (others if len(others) == 1 else None)) is None:
-        return None
-    _, every = paired_runs(run, scenario.baseline or others[0])
-    if len(every) == 1:
-        return with_ratings(every, scenario)[0]
+    baseline = scenario.baseline
+    # Two systems need no words on which is compared with which; of more it is not known.
+    if not baseline:
+        if not run.systems:
+            return None
+        candidate = scenario.candidate or run.systems[0]
+        others = [name for name in run.systems if name != candidate]
+        if len(others) != 1:
+            return None
+        baseline = others[0]
+    _, all_pairs = paired_runs(run, baseline)
+    if len(all_pairs) == 1:
+        return with_ratings(all_pairs, scenario)[0]
     return None
