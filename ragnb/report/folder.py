@@ -19,11 +19,13 @@ INPUTS = ("scores", "traces", "gold", "cases", "ratings")
 def input_hash(scenario: Scenario) -> str:
     """Return eight hex digits of a hash over the settings and the bytes of every input file."""
     scenario = with_cases(scenario)
-    files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
-    parts = [f"{role} {digest(matched(path))}" for role, path in files.items()]
-    parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
+    paths = {role: getattr(scenario, role) for role in INPUTS}
+    files = {role: path for role, path in paths.items() if path is not None}
+    hashes = [f"{role} {digest(matched(path))}" for role, path in files.items()]
+    hashes += [f"{table.stage} {digest([table.path])}" for table in stage_tables(scenario)]
+    # With paths relative to the scenario: a project that was moved has the same hash.
     home = (scenario.path or next(iter(files.values()))).parent
-    return short_hash("\n".join([scenario.snapshot_text(relative_to=home), *parts]))
+    return short_hash("\n".join([scenario.snapshot_text(relative_to=home), *hashes]))
 
 
 class RunFolder(NamedTuple):
@@ -43,30 +45,35 @@ class RunFolder(NamedTuple):
             )
         parent = parent.resolve()
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
-        for again in count(1):
-            name = stamp if again == 1 else f"{stamp}-{again}"
+        # Runs of the same second and inputs are numbered.
+        for attempt in count(1):
+            name = stamp if attempt == 1 else f"{stamp}-{attempt}"
             path = parent / f".{name}.partial"
             final = parent / name
-            if not final.exists() and not final.with_name(f"{name}.failed").exists():
-                with suppress(FileExistsError):
-                    path.mkdir()
-                    break
+            if final.exists() or final.with_name(f"{name}.failed").exists():
+                continue
+            # Another process may have made it since: to make it, not to look for it, tells who has it.
+            with suppress(FileExistsError):
+                path.mkdir()
+                break
         return cls(path, final)
 
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
+        # ValueError: a file that is no UTF-8, or whose text is no name of a folder.
         with suppress(OSError, ValueError):
-            folder = self.final.with_name(
-                (self.final.parent / "latest.txt").read_text(encoding="utf-8").strip()
-            )
+            latest = (self.final.parent / "latest.txt").read_text(encoding="utf-8").strip()
+            folder = self.final.with_name(latest)
+            # A run of rows that were streamed has no scores.csv.
             if all((folder / name).is_file() for name in ("scores.csv", "run.json")):
                 return folder
-            return None
         return None
 
     def done(self) -> Path:
         """Give the folder its name, and write that name into ``latest.txt`` beside it."""
-        write_whole(self.final.parent / "latest.txt", f"{self.path.rename(self.final).name}\n")
+        # Renamed first: `latest.txt` names no folder that is not there.
+        renamed = self.path.rename(self.final)
+        write_whole(self.final.parent / "latest.txt", f"{renamed.name}\n")
         return self.final
 
     def failed(self) -> Path:

@@ -73,12 +73,13 @@ def verify(run: str | Path, *, lang: str = "en") -> Verification:
         try:
             inputs = _again(folder, Path(place))
         except RagnbError as error:
-            rows.append(
-                {"what": "gone", "name": "", "then": "", "now": translated(str(error), lang)}
-            )
+            # An input that is no longer there, or a setting that this version refuses.
+            reason = translated(str(error), lang)
+            rows.append({"what": "gone", "name": "", "then": "", "now": reason})
             return Verification(False, _frame(rows))
         rows += _inputs(record.get("inputs", []), inputs)
-        different = [*_tables(folder, Path(place))]
+        # Read before the folder of the second run is removed.
+        different = list(_tables(folder, Path(place)))
     return Verification(not different, _frame([*rows, *different]))
 
 
@@ -105,17 +106,21 @@ def _again(folder: Path, place: Path) -> list[dict[str, Any]]:
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return what moved, with its columns where nothing did, too."""
     return pd.DataFrame(rows, columns=["what", "name", "then", "now"])
 
 
 def _settings(folder: Path, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the settings of the run where their file was changed since."""
     then = record.get("settings_sha256")
     now = digest([folder / _SNAPSHOT])
+    # None in the records of versions that did not write it.
     if then is not None and then != now:
-        yield {"what": "setting", "name": _SNAPSHOT, "then": then[:12], "now": now[:12]}
+        yield {"what": "setting", "name": _SNAPSHOT, "then": _short(then), "now": _short(now)}
 
 
 def _versions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each package that is of another version, or there only now or then."""
     today = versions()
     before_of = {name: record.get(name) for name in ("ragnb", "python")}
     before_of |= record.get("packages", {})
@@ -127,23 +132,38 @@ def _versions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _inputs(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each input whose bytes differ, or that was read only now or then."""
+    # By role, too: one file may be read in two, such as traces and gold.
     before = {(row["role"], row["path"]): row["sha256"] for row in then}
     after = {(row["role"], row["path"]): row["sha256"] for row in now}
-    for key in {**before, **after}:
-        first = before.get(key)
-        second = after.get(key)
+    for role, path in {**before, **after}:
+        first = before.get((role, path))
+        second = after.get((role, path))
         if first != second:
-            name = f"{key[0]}: {key[1]}"
-            short = [(one or "")[:12] for one in (first, second)]
-            yield {"what": "input", "name": name, "then": short[0], "now": short[1]}
+            yield {
+                "what": "input",
+                "name": f"{role}: {path}",
+                "then": _short(first),
+                "now": _short(second),
+            }
 
 
 def _tables(folder: Path, place: Path) -> Iterator[dict[str, Any]]:
+    """Yield each table whose bytes differ, or that only one of two folders has."""
     for name in TABLES:
-        then = folder / name
-        now = place / name
-        if not then.is_file() and not now.is_file():
-            continue
-        hashes = [digest([one])[:12] if one.is_file() else "" for one in (then, now)]
-        if hashes[0] != hashes[1]:
-            yield {"what": "table", "name": name, "then": hashes[0], "now": hashes[1]}
+        then = _short(_hash_of(folder / name))
+        now = _short(_hash_of(place / name))
+        if then != now:
+            yield {"what": "table", "name": name, "then": then, "now": now}
+
+
+def _hash_of(file: Path) -> str | None:
+    """Return the hash of a file; None where there is none, as of a table that a run does not have."""
+    if not file.is_file():
+        return None
+    return digest([file])
+
+
+def _short(sha256: str | None) -> str:
+    """Return as many digits of a hash as people compare by eye; an empty text where there is none."""
+    return (sha256 or "")[:12]

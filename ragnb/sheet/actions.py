@@ -22,11 +22,15 @@ def source_of(w: Formatter) -> str | None:
     if path is not None:
         return shown_name(path.name)
     by_role = {file["role"]: shown_name(file["path"]) for file in w.whole.inputs}
-    if None in by_role.values() or len(by_role) != len(w.whole.inputs):
+    if None in by_role.values():
         return None
-    if {*by_role} in ({"scores"}, {"traces"}):
+    # Several files of one role are fewer roles than files.
+    if len(by_role) != len(w.whole.inputs):
+        return None
+    roles = set(by_role)
+    if roles in ({"scores"}, {"traces"}):
         return next(iter(by_role.values()))
-    if {*by_role} == {"traces", "gold"}:
+    if roles == {"traces", "gold"}:
         return f"--traces {by_role['traces']} --gold {by_role['gold']}"
     return None
 
@@ -35,9 +39,9 @@ def file_of(w: Formatter, *roles: str) -> str | None:
     """Return the name of the file that has the first of some roles; None where no file or several have it."""
     for role in roles:
         paths = [file["path"] for file in w.whole.inputs if file["role"] == role]
+        if len(paths) == 1:
+            return shown_name(paths[0])
         if paths:
-            if len(paths) == 1:
-                return shown_name(paths[0])
             return None
     return None
 
@@ -45,7 +49,7 @@ def file_of(w: Formatter, *roles: str) -> str | None:
 def shown_name(name: Any) -> str | None:
     """Return a name as a shell takes it, None for one that cannot be shown as it is."""
     text = str(name)
-    if _UNSHOWN.search(text) or text.startswith("-"):
+    if _UNSHOWN.search(text) or text.startswith("-"):  # which a command takes for an option
         return None
     return shlex.quote(text)
 

@@ -28,8 +28,8 @@ def differing(before: Any, now: Any) -> tuple[Marked, Marked]:
     text_now = _shown(now)
     words_before = _WORD.findall(text_before)
     words_now = _WORD.findall(text_now)
-    # The white space after a word makes it no other word. Without autojunk, by which `difflib` skips words that are
-    # frequent in a text of 200 words and more.
+    # The white space after a word makes it no other word. Without autojunk, by which `difflib` skips words that
+    # are frequent in a text of 200 words and more.
     matcher = SequenceMatcher(
         None,
         [word.strip() for word in words_before],

@@ -23,12 +23,15 @@ def stacked(parts: Mapping[Any, Any]) -> Any:
     >>> stacked({"a": pd.DataFrame({"n": [1]}), "b": pd.DataFrame({"n": [2]})}).to_dict("list")
     {'system': ['a', 'b'], 'n': [1, 2]}
     """
-    named = {name: frame for name, frame in parts.items() if frame is not None}
-    if len(parts) == 1 or not named:
-        return next(iter(named.values()), None)
-    whole = pd.concat(named.values(), ignore_index=True)
-    names = pd.Index([*named], dtype=object).repeat([len(frame) for frame in named.values()])
-    whole.insert(0, "system", names)
+    frames = {name: frame for name, frame in parts.items() if frame is not None}
+    if not frames:
+        return None
+    # Asked of the systems, not of the frames: the only frame of several systems needs their names, too.
+    if len(parts) == 1:
+        return next(iter(frames.values()))
+    whole = pd.concat(frames.values(), ignore_index=True)
+    sizes = [len(frame) for frame in frames.values()]
+    whole.insert(0, "system", pd.Index([*frames], dtype=object).repeat(sizes))
     return whole
 
 
@@ -83,14 +86,15 @@ class DocumentMeans:
         how far it moves that score.
         """
         how = self.weighing.of_total
-        how.pop("doc_weights")
+        how.pop("doc_weights")  # a document alone has the same mean whatever it weighs
         table = self.moments.values(**how)
         named = table[table.index.notna()]
-        weighed = named[f"{TOTAL}__n"].astype(float)
+        weight = named[f"{TOTAL}__n"].astype(float)
         if self.weighing.doc_weights:
-            by_name = {weights.nfc(name): one for name, one in self.weighing.doc_weights.items()}
-            weighed *= [by_name.get(weights.nfc(name), 1.0) for name in named.index]
-        share = weighed / weighed.sum()
+            # The same letter may be one code point in the scenario and two in the rows.
+            weight_of = {weights.nfc(name): one for name, one in self.weighing.doc_weights.items()}
+            weight *= [weight_of.get(weights.nfc(name), 1.0) for name in named.index]
+        share = weight / weight.sum()
         return named.assign(**{_SHARE: share, _PULL: share * (named[TOTAL] - self.score)})
 
     def table(self, names: Collection[str] | None = None) -> pd.DataFrame:
@@ -101,10 +105,11 @@ class DocumentMeans:
         moments = self.moments if names is None else self.moments.of_groups(names)
         means = replace(self.weighing, doc_weights=None).means(moments)
         named = means.dropna(subset=[moments.by], ignore_index=True)
+        # The first column is called as in the rows, such as doc_name.
         named.columns = pd.Index(["document", *named.columns[1:]])
-        total = named["role"] == "total"
-        documents = named.loc[total, "document"]
+        is_total = named["role"] == "total"
+        documents = named.loc[is_total, "document"]
         for name, column in {"share": _SHARE, "pull": _PULL}.items():
             named[name] = np.nan
-            named.loc[total, name] = self.values[column].reindex(documents).to_numpy()
+            named.loc[is_total, name] = self.values[column].reindex(documents).to_numpy()
         return named

@@ -18,7 +18,9 @@ def deciding(gates: pd.DataFrame) -> list[dict[Any, Any]]:
 
 def by_outcome(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[Mark, ...]:
     """Return how many gates came out which way, the worst first."""
-    counts = {outcome: sum(row["outcome"] == outcome for row in gates) for outcome in GATE_TONES}
-    return tuple(
-        Mark(GATE_TONES[key], f"{n} {w.say(f'sheet.gate_{key}')}") for key, n in counts.items() if n
-    )
+    marks = []
+    for outcome, tone in GATE_TONES.items():
+        n = sum(gate["outcome"] == outcome for gate in gates)
+        if n:
+            marks.append(Mark(tone, f"{n} {w.say(f'sheet.gate_{outcome}')}"))
+    return tuple(marks)

@@ -56,6 +56,7 @@ ORDER: dict[str, tuple[str, ...]] = {
 def kind_of(w: Formatter) -> str:
     """Return the kind of a run, the first that holds."""
     sheet = w.whole
+    # First, as of an incomplete run of any kind no verdict is drawn.
     if blocking_words(w):
         return FAILED
     if sheet.systems is not None and sheet.scenario.candidate is None and sheet.comparison is None:
@@ -64,6 +65,7 @@ def kind_of(w: Formatter) -> str:
         return LOG
     if sheet.outcomes is not None:
         return TRACES
+    # Dimensions beside metrics of another scale have a section of their own on a page of scores.
     if sheet.passing is not None and not w.dimensions:
         return JUDGE
     return SCORES

@@ -37,19 +37,17 @@ def label_mark(w: Formatter, label: str) -> Mark:
 def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
     """Return the labels of one group, side by side in one order."""
     counts = dict(zip(rows["label"], rows["n"], strict=True))
-    return Stack(
-        tuple(
-            (row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0)))
-            for label, row in LABELS.items()
-        ),
-        int(rows["n"].sum()),
-    )
+    parts = [
+        (row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0)))
+        for label, row in LABELS.items()
+    ]
+    return Stack(tuple(parts), int(rows["n"].sum()))
 
 
 def n_wrong(w: Formatter, metric: str) -> int:
     """Return how many answers a rate counts as wrong; 0 where no label says."""
     k, n = counted(w, metric)
-    if wrong_label(metric):
+    if wrong_label(metric):  # a rate such as over_refusal, which counts answers that are wrong
         return k
     return n - k
 
@@ -59,6 +57,7 @@ def wrong_label(metric: str) -> str:
     if metric not in DATA["counted"]:
         return ""
     labels_it_counts, _ = DATA["counted"][metric]
+    # A rate counts right labels or wrong ones, never both, and of wrong ones only one.
     first: str = labels_it_counts[0]
     if first in RIGHT:
         return ""

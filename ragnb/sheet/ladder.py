@@ -31,7 +31,10 @@ def rungs_of(w: Formatter) -> list[dict[Any, Any]]:
 
 def nearest_of(rungs: Sequence[Row]) -> Row:
     """Return the difference that decides least: the first that shows no advantage, else that to the runner-up."""
-    return next((row for row in rungs if row["outcome"] != "better"), rungs[0])
+    for row in rungs:
+        if row["outcome"] != "better":
+            return row
+    return rungs[0]
 
 
 def more_needed(row: Row) -> int:
@@ -58,11 +61,8 @@ def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
         words["others"] = w.list(f"{row['baseline']} ({change(row, w.say)})" for row in rungs)
         return w.say("ladder.better", **words)
     if nearest["outcome"] in ("better_within", "same"):
-        key = nearest["outcome"]
-    else:
-        key = "open"
+        return w.say(f"ladder.{nearest['outcome']}", **words)
     more = more_needed(nearest)
-    if key == "open" and more:
-        words["more"] = count(more)
-        key = "open_more"
-    return w.say(f"ladder.{key}", **words)
+    if more:
+        return w.say("ladder.open_more", more=count(more), **words)
+    return w.say("ladder.open", **words)

@@ -61,22 +61,21 @@ def _steps(w: Formatter, row: Row, values: npt.NDArray[np.float64]) -> list[tupl
     """Return how many scores each step of the scale has, or each part of it, cut at the pass mark."""
     low, high = w.scales[row["metric"]]
     at = row["threshold"]
-    steps = []
     is_whole = bool((values == np.round(values)).all()) and float(at).is_integer()
     if is_whole and high - low < _MOST_STEPS:
-        for score in np.arange(low, high + 1):
-            steps.append((f"{score:g}", int((values == score).sum()), bool(score >= at)))
-        return steps
+        scores = np.arange(low, high + 1)
+        return [(f"{score:g}", int((values == score).sum()), bool(score >= at)) for score in scores]
     # From the pass mark to both ends, so that no part has scores of both sides; at the ends parts may be narrower.
     width = (high - low) / _PARTS
     below = np.arange(at, low - _ROUNDING, -width)[::-1]
     above = np.arange(at, high + _ROUNDING, width)[1:]
     edges = np.unique(np.clip([low, *below, *above, high], low, high))
+    parts = []
     for left, right in pairwise(edges):
         # The highest score belongs to the last part.
         inside = (values >= left) & ((values < right) | (right == high))
-        steps.append((f"{left:.3g}", int(inside.sum()), bool(left >= at - _ROUNDING)))
-    return steps
+        parts.append((f"{left:.3g}", int(inside.sum()), bool(left >= at - _ROUNDING)))
+    return parts
 
 
 def pass_mark(w: Formatter, row: Row) -> blocks.PassMark | None:

@@ -43,6 +43,7 @@ def retrieved(
         "level": scenario.level,
     }
     table = _of_one_system(rank_means(frame, depths, **how))
+    # Gold may name passages of no question at all.
     if not table["n"].any():
         return None, None
     if has_steps(frame):
@@ -51,4 +52,5 @@ def retrieved(
 
 
 def _of_one_system(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the means without the column that names the system, which the sheet adds where there are several."""
     return means.drop(columns="system", errors="ignore")

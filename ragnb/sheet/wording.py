@@ -20,21 +20,30 @@ def longest(sizes: Sequence[int], budget: int) -> int:
     (490, 1000)
     """
     ordered = np.sort(np.array(sizes, dtype=int))
+    taken = np.cumsum(ordered) - ordered  # by the shorter ones, whole
+    others = np.arange(len(ordered), 0, -1)  # this one and those that are longer
     # What is left of the budget for each of those that are left.
-    room = (budget - np.cumsum(ordered) + ordered) // np.arange(len(ordered), 0, -1)
-    return int(next(iter(room[ordered > room]), budget))
+    room = (budget - taken) // others
+    too_long = room[ordered > room]
+    if len(too_long):
+        return int(too_long[0])
+    return budget
 
 
 def cut(value: object, most: int) -> str:
     """Return a stranger's text of at most so many bytes, with an ellipsis where it goes on."""
-    held = str(value).encode("utf-8", "replace")
-    if len(held) <= most:
+    # A lone surrogate, as a broken log may have it, has no bytes.
+    encoded = str(value).encode("utf-8", "replace")
+    if len(encoded) <= most:
         return str(value)
-    return held[:most].decode("utf-8", "ignore") + " …"
+    # A character of several bytes that is cut in two is left out.
+    return encoded[:most].decode("utf-8", "ignore") + " …"
 
 
 _FEWEST_WORDS = 3  # "Yes." claims nothing that wording could show
+# The verdicts that are marked, with the attribute of the mark; of any other nothing is known.
 _CLASSES = {"supported": "", "partly": ' class="rg-partly"', "not found": ' class="rg-absent"'}
+_MOST_NAMED = 5  # figures and names that no passage has
 
 
 def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
@@ -55,9 +64,9 @@ def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
     from ragnb.scoring.lexical import words_of
 
     parts = list[str]()
-    last = 0
+    written_to = 0  # the place in the answer up to which `parts` hold it
     for sentence in sentences_of(answer):
-        start = answer.find(sentence, last)
+        start = answer.find(sentence, written_to)
         if start < 0:
             continue
         standing = standing_of(sentence, passages)
@@ -65,19 +74,20 @@ def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
         if standing.verdict not in _CLASSES or is_short:
             continue
         stop = start + len(sentence)
-        parts.append(escape(answer[last:start]))
+        # Every piece of the answer is escaped by itself, as the marks around it are ours.
+        parts.append(escape(answer[written_to:start]))
         parts.append(f"<mark{_CLASSES[standing.verdict]}>{escape(answer[start:stop])}</mark>")
         if standing.verdict != "supported":
-            parts.append(f" <small>({escape(_said(standing, say))})</small>")
-        last = stop
-    return Safe("".join([*parts, escape(answer[last:])]))
+            parts.append(f" <small>({escape(_remark(standing, say))})</small>")
+        written_to = stop
+    parts.append(escape(answer[written_to:]))
+    return Safe("".join(parts))
 
 
-def _said(found: Standing, say: Any) -> str:
-    if found.verdict == "partly":
-        key = "questions.partly"
-    else:
-        key = "questions.not_found"
-    if not found.missing:
+def _remark(standing: Standing, say: Any) -> str:
+    """Say that a sentence is not found or only in part, with the figures and names that are missing."""
+    key = "questions.partly" if standing.verdict == "partly" else "questions.not_found"
+    if not standing.missing:
         return str(say(key))
-    return str(say(f"{key}_of", what=say("list.join").join(found.missing[:5])))
+    missing = say("list.join").join(standing.missing[:_MOST_NAMED])
+    return str(say(f"{key}_of", what=missing))

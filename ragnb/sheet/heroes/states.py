@@ -71,7 +71,11 @@ def say_state(
     w: Formatter, state: State, words: dict[str, Any], action: Action | None = None
 ) -> Hero:
     """Return the first lines of a state in the language of the page."""
-    status, title, lead = (
-        w.say(f"hero.{state.key}.{part}", **words) for part in ("status", "title", "lead")
+    return Hero(
+        key=state.key,
+        tone=state.tone,
+        status=w.say(f"hero.{state.key}.status", **words),
+        title=w.say(f"hero.{state.key}.title", **words),
+        lead=w.say(f"hero.{state.key}.lead", **words),
+        action=action,
     )
-    return Hero(state.key, state.tone, status, title, lead, action)

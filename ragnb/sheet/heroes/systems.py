@@ -54,9 +54,11 @@ def of_systems(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
     nearest = nearest_of(rungs)
     more = more_needed(nearest)
     gates_shown = [gate for gate in gates if gate["system"] in (None, w.shown)]
-    found = _by_gates(w, gates_shown) if gates_shown else standing(w)
-    state = first_state(STATES, _Facts(nearest, found, more))
+    # Where nobody set a gate, the thresholds of the rules say whether the means are good enough.
+    means_stand = _by_gates(w, gates_shown) if gates_shown else standing(w)
+    state = first_state(STATES, _Facts(nearest, means_stand, more))
     first = nearest["candidate"]
+    pairs = [f"{row['baseline']} {difference(row, w.say)}" for row in rungs]
     words: dict[str, Any] = {
         "first": first,
         "other": nearest["baseline"],
@@ -66,12 +68,10 @@ def of_systems(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
         "margin": f"{nearest['margin']:g}",
         "n": count(nearest["n_common"]),
         "more": count(more),
-        "finding": found.finding,
-        "short": found.short,
-        "k": found.judged,
-        "pairs": w.list(
-            (f"{row['baseline']} {difference(row, w.say)}" for row in rungs), most=_MOST_SAID
-        ),
+        "finding": means_stand.finding,
+        "short": means_stand.short,
+        "k": means_stand.judged,
+        "pairs": w.list(pairs, most=_MOST_SAID),
     }
     if not gates:
         words["finding"] += w.say("hero.no_gates")
@@ -84,19 +84,22 @@ def _by_gates(w: Formatter, gates: list[dict[Any, Any]]) -> Standing:
     by_outcome: dict[str, list[Row]] = {}
     for gate in gates:
         by_outcome.setdefault(gate["outcome"], []).append(gate)
-    counts = {outcome: len(rows) for outcome, rows in by_outcome.items()}
+    n_gates = len(gates)
+    # The worst outcome that a gate has speaks for all.
     for outcome, tone, status in (
         ("fail", "bad", "missed"),
         ("undecided", "watch", "open"),
         ("no_data", "none", "no_gates"),
     ):
-        if outcome in by_outcome:
-            first = by_outcome[outcome][0]
-            said = w.requirement({**first, "system": None})
-            finding = w.say(f"hero.gates_{outcome}", n=counts[outcome], all=len(gates), asks=said)
-            return Standing(tone, status, finding, counts[outcome], said, len(gates))
-    finding = w.say("hero.gates_pass", all=len(gates))
-    return Standing("good", "met", finding, 0, "", len(gates))
+        if outcome not in by_outcome:
+            continue
+        n = len(by_outcome[outcome])
+        # Without the system, which the sentence around it names.
+        asks = w.requirement({**by_outcome[outcome][0], "system": None})
+        finding = w.say(f"hero.gates_{outcome}", n=n, all=n_gates, asks=asks)
+        return Standing(tone, status, finding, low=n, short=asks, judged=n_gates)
+    finding = w.say("hero.gates_pass", all=n_gates)
+    return Standing("good", "met", finding, low=0, judged=n_gates)
 
 
 def _beaten(w: Formatter, rungs: list[dict[Any, Any]]) -> str:

@@ -14,7 +14,6 @@ def causes(w: Formatter) -> Section | None:
     if not bounds or any(bound.row["seen"] for bound in bounds):
         return None
     usual = texts.entry(w.lang, "causes")["usual"]
-    lines = [(one["what"], one["how"]) for one in usual]
-    return w.section(
-        "causes", w.say("causes.finding"), "", [Text(tuple(lines), "list")], str(len(lines))
-    )
+    lines = [(cause["what"], cause["how"]) for cause in usual]
+    listed = Text(tuple(lines), "list")
+    return w.section("causes", w.say("causes.finding"), "", [listed], str(len(lines)))

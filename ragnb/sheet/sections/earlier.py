@@ -13,9 +13,5 @@ def earlier(w: Formatter) -> Section | None:
     if complete is None:
         return None
     finding = w.say("earlier.finding", day=complete.day)
-    return w.section(
-        "earlier",
-        finding,
-        complete.verdict,
-        [Text(((w.say("earlier.folder"), Code(complete.name)),), "note")],
-    )
+    folder = (w.say("earlier.folder"), Code(complete.name))
+    return w.section("earlier", finding, complete.verdict, [Text((folder,), "note")])

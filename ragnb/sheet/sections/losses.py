@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.comparison.wording import change
+from ragnb.inputs.streams import QUESTIONS
 from ragnb.markup import count, one_line
 from ragnb.markup.blocks import Section, Small
 from ragnb.sheet.formatter import Formatter, Write, table_of
@@ -22,7 +23,7 @@ def losses(w: Formatter) -> Section | None:
     """
     scores: pd.DataFrame = w.whole.scores
     rungs = rungs_of(w)
-    key = next((name for name in ("sample_id", "question") if name in scores), None)
+    key = next((name for name in QUESTIONS if name in scores), None)
     if not rungs or key is None or w.whole.streamed:
         return None
     row = rungs[0]
@@ -31,18 +32,22 @@ def losses(w: Formatter) -> Section | None:
     metric = row["metric"]
     if metric not in scores or w.better[metric] == "lower":
         return None
+    # The ladder has the names of systems as texts, the rows may have numbers.
     pair = scores[scores["system"].astype(str).isin([first, other])]
+    # The mean of a question that was answered several times; without those that one system lacks.
     wide = pair.pivot_table(index=key, columns="system", values=metric, aggfunc="mean").dropna()
     wide.columns = wide.columns.map(str)
     change_of = wide[first] - wide[other]
     lost = change_of[change_of < 0].sort_values(kind="stable")
     if lost.empty:
         return None
-    asked = pair.drop_duplicates(key).set_index(key)
+    rows_of_questions = pair.drop_duplicates(key).set_index(key)
 
     def question(name: Any) -> tuple[Any, ...]:
-        text = asked.loc[name].get("question", name)
-        return one_line(text, 120), Small("" if key == "question" else one_line(name, 40))
+        text = rows_of_questions.loc[name].get("question", name)
+        # Where questions are told by their text, there is no id to show below it.
+        sample_id = "" if key == "question" else one_line(name, 40)
+        return one_line(text, 120), Small(sample_id)
 
     def score_of(system: str) -> Write:
         return lambda name: w.value(metric, wide.loc[name, system])

@@ -20,10 +20,10 @@ def noise(w: Formatter) -> Section | None:
     split: Noise | None = w.whole.noise
     if split is None:
         return None
+    # Of one metric alone: of the total where there is one, else of the first.
+    metric = split.shares["metric"].iloc[0]
     if (split.shares["metric"] == TOTAL).any():
         metric = TOTAL
-    else:
-        metric = split.shares["metric"].iloc[0]
     shares = split.shares[split.shares["metric"] == metric]
     if shares["share"].isna().all():
         return None
@@ -33,12 +33,14 @@ def noise(w: Formatter) -> Section | None:
 
 
 def _system(w: Formatter, table: pd.DataFrame) -> list[tuple[str, Write]]:
+    """Return the column of systems, as a list to put before others; empty where there are not several."""
     if "system" not in table:
         return []
     return [(w.say("column.system"), lambda row: one_line(row["system"], 60))]
 
 
 def _shares(w: Formatter, table: pd.DataFrame) -> Block:
+    """Return what part of the uncertainty comes from each source."""
     columns: list[tuple[str, Write]] = [
         *_system(w, table),
         (w.say("noise.source"), lambda row: w.say(f"noise.{row['source']}")),
@@ -50,6 +52,8 @@ def _shares(w: Formatter, table: pd.DataFrame) -> Block:
 
 
 def _steps(w: Formatter, table: pd.DataFrame, metric: str) -> Block:
+    """Return what more of each source would bring, the best mark on the one that brings most."""
+
     def after(row: dict[str, float]) -> object:
         written = number(row["se_after"])
         if row["best"]:
@@ -67,9 +71,9 @@ def _steps(w: Formatter, table: pd.DataFrame, metric: str) -> Block:
     return table_of(records(table), columns, caption=caption)
 
 
-def _flickering(w: Formatter, found: Noise) -> str:
+def _flickering(w: Formatter, split: Noise) -> str:
     """Say how many questions are right in some runs only, of the first metric whose right answers are known."""
-    table = found.questions.dropna(subset=["n_right"])
+    table = split.questions.dropna(subset=["n_right"])
     if table.empty:
         return w.say("noise.lead")
     metric = table["metric"].iloc[0]

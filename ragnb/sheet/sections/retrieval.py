@@ -22,7 +22,7 @@ def retrieval(w: Formatter) -> Section | None:
     table = w.sheet.retrieval
     if table is None:
         return None
-    recall = [row for row in records(table) if row["measure"] == _DRAWN]
+    recall = [row for row in records(table) if row["measure"] == _DRAWN]  # by depth, deepest last
     if not recall or pd.isna(recall[-1]["value"]):
         return None
     blocks: list[Block | None] = [_by_depth(w, table), _by_step(w, w.sheet.retrieval_by_step)]
@@ -36,18 +36,18 @@ def _finding(w: Formatter, recall: Sequence[Row]) -> str:
     first = recall[0]
     last = recall[-1]
     interval = ends(last["low"], last["high"], percent=True)
-    words = {
-        "value": percent(last["value"]) + (f" ({interval})" if interval else ""),
-        "k": count(last["k"]),
-        "n": count(last["n"]),
-    }
+    value = percent(last["value"])
+    if interval:
+        value = f"{value} ({interval})"
+    words = {"value": value, "k": count(last["k"]), "n": count(last["n"])}
     if len(recall) == 1:
         return w.say("retrieval.one", **words)
     return w.say("retrieval.finding", **words, first=percent(first["value"]))
 
 
-def _by_depth(w: Formatter, found: pd.DataFrame) -> Table:
-    cells = {(row["k"], row["measure"]): row for row in records(found)}
+def _by_depth(w: Formatter, table: pd.DataFrame) -> Table:
+    """Return all measures, one row a depth."""
+    cells = {(row["k"], row["measure"]): row for row in records(table)}
     depths = sorted({k for k, _ in cells})
 
     def written(measure: str) -> Write:
@@ -63,18 +63,19 @@ def _by_depth(w: Formatter, found: pd.DataFrame) -> Table:
     return w.table(depths, columns, cards=True)
 
 
-def _by_step(w: Formatter, found: pd.DataFrame | None) -> Table | None:
+def _by_step(w: Formatter, table: pd.DataFrame | None) -> Table | None:
     """Return the recall of each search alone: in which one the passages were lost."""
-    if found is None:
+    if table is None:
         return None
-    deepest = found[(found["measure"] == _DRAWN) & (found["k"] == found["k"].max())]
+    depth = table["k"].max()  # which holds every list of passages whole
+    deepest = table[(table["measure"] == _DRAWN) & (table["k"] == depth)]
     columns: dict[str, Write] = {
         "retrieval.step": lambda row: str(row["step"]),
         f">retrieval.{_DRAWN}": _written,
         "measures.scale": partial(_drawn, w),
         ">column.n": lambda row: count(row["n"]),
     }
-    caption = w.say("retrieval.steps", k=count(found["k"].max()))
+    caption = w.say("retrieval.steps", k=count(depth))
     return w.table(records(deepest)[:_MOST_STEPS], columns, caption=caption)
 
 

@@ -21,7 +21,8 @@ def suggestions(w: Formatter) -> Section | None:
     if row is None or not found:
         return None
     finding = w.say("suggestions.finding", text=one_line(found[0].text, 80))
-    lead = w.say("suggestions.lead", n=count(row["n"] - row["k"]))
+    n_failing = row["n"] - row["k"]
+    lead = w.say("suggestions.lead", n=count(n_failing))
     table = suggestions_table(w, row, found)
     return w.section("suggestions", finding, lead, [table], count(len(found)))
 
@@ -31,13 +32,16 @@ def suggestions_table(
 ) -> Table:
     """Return the first suggestions, with the answers that each is for and how many would pass with them."""
 
-    def example(one: Suggestion) -> tuple[Any, ...]:
-        name = text_of(one.example, "sample_id")
-        link = w.link(one.example["sample_id"]) if name else ""
-        return link, one_line(text_of(one.example, "question"), 80)
+    def example(suggestion: Suggestion) -> tuple[Any, ...]:
+        answer = suggestion.example
+        # A link needs an id, which rows of scores need not have.
+        link = w.link(answer["sample_id"]) if text_of(answer, "sample_id") else ""
+        return link, one_line(text_of(answer, "question"), 80)
 
-    def followed(one: Suggestion) -> str:
-        return w.say("suggestions.passing", k=count(row["k"] + one.n), n=count(row["n"]))
+    def followed(suggestion: Suggestion) -> str:
+        # At most, as nobody knows whether the suggestion is enough for each of its answers.
+        k = row["k"] + suggestion.n
+        return w.say("suggestions.passing", k=count(k), n=count(row["n"]))
 
     columns: dict[str, Write] = {
         "suggestions.text": lambda one: one.text,

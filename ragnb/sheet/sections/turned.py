@@ -10,7 +10,7 @@ from ragnb.markup import count, number, one_line
 from ragnb.markup.blocks import Block, Mark, Section, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.answers import differing
-from ragnb.sheet.formatter import LABELS, Formatter, Row, Write
+from ragnb.sheet.formatter import Formatter, Row, Write
 from ragnb.sheet.labels import label_mark
 from ragnb.sheet.since import since_of
 
@@ -23,11 +23,11 @@ def broken(w: Formatter) -> Section | None:
     if since is None or since.broken.empty:
         return None
     rows = since.broken
-    shown: list[Block | None] = [_how(w, rows), _table(w, rows)]
+    blocks: list[Block | None] = [_how(w, rows), _table(w, rows)]
     n = len(rows)
     finding = w.say("turned.broken", n=count(min(n, _MOST)), all=count(n))
     badge = Mark("bad", count(n))
-    return w.section("broken", finding, w.say("turned.broken_lead"), shown, badge)
+    return w.section("broken", finding, w.say("turned.broken_lead"), blocks, badge)
 
 
 def fixed(w: Formatter) -> Section | None:
@@ -50,7 +50,8 @@ def _how(w: Formatter, rows: pd.DataFrame) -> Table | None:
 
     def turned(pair: tuple[str, str]) -> tuple[Any, ...]:
         before, now = pair
-        return w.say(f"label.{before}"), Mark(LABELS[now]["tone"], f"→ {w.say(f'label.{now}')}")
+        label_now = label_mark(w, now)
+        return w.say(f"label.{before}"), label_now._replace(text=f"→ {label_now.text}")
 
     columns: dict[str, Write] = {
         "turned.how": turned,
@@ -69,28 +70,34 @@ def _questions(w: Formatter) -> dict[Any, Any]:
 
 
 def _table(w: Formatter, rows: pd.DataFrame) -> Table:
-    asked = _questions(w)
+    """Return the first of some questions, each with its label or score and its answer in both runs."""
+    question_of = _questions(w)
     shown = records(rows.head(_MOST))
+    # Both answers at once, as each is marked where it differs from the other.
     for row in shown:
         if "now_answer" in row and "before_answer" in row:
-            row["before_marked"], row["now_marked"] = differing(
-                row["before_answer"], row["now_answer"]
-            )
+            before, now = differing(row["before_answer"], row["now_answer"])
+            row["before_marked"] = before
+            row["now_marked"] = now
 
     def question(row: Row) -> tuple[Any, ...]:
-        return one_line(asked.get(row["sample_id"], ""), 160), w.link(row["sample_id"])
+        return one_line(question_of.get(row["sample_id"], ""), 160), w.link(row["sample_id"])
 
     def side(name: str) -> Write:
         def cell(row: Row) -> tuple[Any, ...]:
             label = row[f"{name}_label"]
             score = row[name]
-            said: Any = Small("" if pd.isna(score) else number(score))
+            outcome: Any
             if not pd.isna(label):
-                said = label_mark(w, label)
+                outcome = label_mark(w, label)
+            elif pd.isna(score):
+                outcome = Small("")
+            else:
+                outcome = Small(number(score))
             marked = row.get(f"{name}_marked")
-            if marked is None:
-                return (said,)
-            return (said, marked)
+            if marked is None:  # of rows that are not all held there are no answers
+                return (outcome,)
+            return (outcome, marked)
 
         return cell
 

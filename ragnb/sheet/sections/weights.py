@@ -17,65 +17,79 @@ if TYPE_CHECKING:
     from ragnb.comparison.simplex import WeightMap
 
 
+_Flip = Mapping[str, float]
+"""The weight of a metric today, the one at which another system leads (``flip``), and how far that is."""
+_LONGEST_NAME = 40  # characters of the name of a system
+
+
 def weights(w: Formatter) -> Section | None:
     """Return at which weights another system leads; nothing where the metrics do not add up.
 
     A weight is a share of all of them, and the others keep their proportions while it moves.
     """
+    # As many systems as other tables have beside one another: the first, and another one a map.
     maps = w.whole.weightings[: MOST_COLUMNS - 1]
     if not maps:
         return None
-    flips = {found.baseline: _by_metric(found) for found in maps}
+    flips = {weight_map.baseline: _by_metric(weight_map) for weight_map in maps}
     table = _table(w, maps, flips)
     return w.section("weights", _finding(w, maps, flips), _lead(w, maps), [table])
 
 
-def _by_metric(found: WeightMap) -> dict[str, Mapping[str, float]]:
-    return {str(row["metric"]): row for row in records(found.flips)}
+def _by_metric(weight_map: WeightMap) -> dict[str, _Flip]:
+    """Return for each metric at which of its weights another system leads; nan where at none."""
+    return {str(row["metric"]): row for row in records(weight_map.flips)}
 
 
 def _finding(
-    w: Formatter,
-    maps: tuple[WeightMap, ...],
-    flips: Mapping[str, Mapping[str, Mapping[str, float]]],
+    w: Formatter, maps: tuple[WeightMap, ...], flips: Mapping[str, Mapping[str, _Flip]]
 ) -> str:
     """Say the nearest change of one weight at which another system leads, or that there is none."""
-    near = [
-        (row["distance"], other, metric)
-        for other, rows in flips.items()
-        for metric, row in rows.items()
-        if not pd.isna(row["flip"])
-    ]
-    first = maps[0].candidate
-    if near:
-        _, other, metric = min(near)
-        row = flips[other][metric]
-        side = "below" if row["flip"] < row["today"] else "above"
-        words = {"metric": w.name(metric), "today": percent(row["today"])}
-        words |= {"flip": percent(row["flip"]), "other": one_line(other, 40)}
-        return w.say(f"lead.{side}", first=one_line(first, 40), **words)
-    always = all(found.shares["candidate"] == 1 for found in maps)
-    return w.say("lead.always" if always else "lead.alone", first=one_line(first, 40))
+    first = one_line(maps[0].candidate, _LONGEST_NAME)
+    changes = []
+    for other, flip_of in flips.items():
+        for metric, row in flip_of.items():
+            if not pd.isna(row["flip"]):
+                # The names break a tie of distances, so that the order of the rows does not.
+                changes.append((row["distance"], other, metric))
+    if not changes:
+        always = all(weight_map.shares["candidate"] == 1 for weight_map in maps)
+        # No weight alone is enough: either none of all weightings is, or several weights together are.
+        return w.say("lead.always" if always else "lead.alone", first=first)
+    _, other, metric = min(changes)
+    row = flips[other][metric]
+    side = "below" if row["flip"] < row["today"] else "above"
+    return w.say(
+        f"lead.{side}",
+        first=first,
+        metric=w.name(metric),
+        today=percent(row["today"]),
+        flip=percent(row["flip"]),
+        other=one_line(other, _LONGEST_NAME),
+    )
 
 
 def _lead(w: Formatter, maps: tuple[WeightMap, ...]) -> str:
     """Say of how many of all weightings the first system leads each other one."""
-    said = []
-    for found in maps:
-        shares = found.shares
-        words = {"leads": percent(shares["candidate"]), "other": one_line(found.baseline, 40)}
-        said.append(
-            w.say("lead.share", conclusive=percent(shares["candidate_conclusive"]), **words)
+    shares_of_others = [
+        w.say(
+            "lead.share",
+            leads=percent(weight_map.shares["candidate"]),
+            conclusive=percent(weight_map.shares["candidate_conclusive"]),
+            other=one_line(weight_map.baseline, _LONGEST_NAME),
         )
-    listed = w.say("list.also").join(said)
-    n = len(maps[0].metrics)
-    return w.say("lead.shares", first=one_line(maps[0].candidate, 40), shares=listed, n=n)
+        for weight_map in maps
+    ]
+    return w.say(
+        "lead.shares",
+        first=one_line(maps[0].candidate, _LONGEST_NAME),
+        shares=w.say("list.also").join(shares_of_others),
+        n=len(maps[0].metrics),
+    )
 
 
 def _table(
-    w: Formatter,
-    maps: tuple[WeightMap, ...],
-    flips: Mapping[str, Mapping[str, Mapping[str, float]]],
+    w: Formatter, maps: tuple[WeightMap, ...], flips: Mapping[str, Mapping[str, _Flip]]
 ) -> Table:
     """Return for each metric its weight, and the one at which each other system leads."""
     first = maps[0]
@@ -95,7 +109,7 @@ def _table(
         (w.say("column.metric"), w.title),
         (w.head(">lead.today"), lambda metric: percent(today[metric])),
     ]
-    columns += [
-        (w.say("lead.leads", other=one_line(other, 40)), leads_at(other)) for other in flips
-    ]
+    for other in flips:
+        head = w.say("lead.leads", other=one_line(other, _LONGEST_NAME))
+        columns.append((head, leads_at(other)))
     return table_of(first.metrics, columns, caption=w.say("lead.caption"))
