@@ -94,6 +94,7 @@ def element(name: str, /, *children: object, **attributes: object) -> Safe:
         for key, value in attributes.items()
         if value is not None
     }
+    # By way of a plain text: an attribute has no markup, so what is `Safe` is escaped here, too.
     written = "".join(f' {key}="{escape(str(value))}"' for key, value in given.items())
     return Safe(f"<{name}{written}>{join(children)}</{name}>")
 
@@ -122,13 +123,20 @@ def text_width(text: str, size: float = 12.0) -> float:
     20.0
     """
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    capitals = sum(map(str.isupper, text))
-    return size * (wide + 0.74 * capitals + 0.56 * (len(text) - wide - capitals))
+    capitals = sum(char.isupper() for char in text)
+    others = len(text) - wide - capitals
+    return size * (wide + 0.74 * capitals + 0.56 * others)
 
 
+# Backslash and dollar are entities: a doubled backslash before a bracket is mathematics to Jupyter.
 _MD_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;", "$": "&#36;"}
 # What would open a heading, a list or a rule where a paragraph begins with it.
-_MD_OPENING = re.compile(r"(?:#{1,6}|[-+])(?=\s|$)|(?=[-=]{2,}$)|\d{1,9}(?=[.)](?:\s|$))")
+_MD_OPENING = re.compile(
+    r"(?:#{1,6}|[-+])(?=\s|$)"  # a heading, or an item of a list
+    r"|(?=[-=]{2,}$)"  # a rule, or the line below a heading
+    r"|\d{1,9}(?=[.)](?:\s|$))"  # an item of a numbered list
+)
+# Underscores between letters or digits, as in context_recall, mark up nothing and stay.
 _MD_SPECIAL = re.compile(r"[&<>\\$]|[|`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
 
 
@@ -143,26 +151,29 @@ def md_cell(value: object) -> str:
     ('a \\\\| b<br>c', 'context_recall \\\\*x\\\\*')
     """
     if isinstance(value, Safe):
+        # Our own markup, in which only a bar that is not escaped yet would end the cell.
         return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
     lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip(" \t\r\n"))]
-    # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
-    written = "<br>".join(
-        _MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines
-    )
-    found = _MD_OPENING.match(written)
-    if found is None or not found[0].isdigit():
-        at = 0
-    else:
-        at = found.end()
-    if found is None:
+    written = "<br>".join(_MD_SPECIAL.sub(_md_escaped, line) for line in lines)
+    opening = _MD_OPENING.match(written)
+    if opening is None:
         return written
+    # The full stop of "1." is escaped: a backslash before a digit is a backslash.
+    at = opening.end() if opening[0].isdigit() else 0
     return f"{written[:at]}\\{written[at:]}"
+
+
+def _md_escaped(special: re.Match[str]) -> str:
+    """Return a character that means something in Markdown as text."""
+    char = special[0]
+    return _MD_ENTITIES.get(char, f"\\{char}")
 
 
 Number = SupportsFloat | None
 
 
 def _fixed(value: float, digits: int) -> str:
+    """Write a number with so many decimals."""
     if math.isinf(value):
         if value > 0:
             return "∞"
@@ -191,6 +202,7 @@ def signed(value: float, share: bool = False) -> str:
     ('+0.120', '−3.4', '0.000')
     """
     text = number(100 * value, 1) if share else number(value)
+    # What is rounded to 0 has no sign.
     if value > 0 and text.strip("0."):
         return f"+{text}"
     return text.replace("-", "−")
@@ -219,13 +231,16 @@ def telling_digits(values: Iterable[float], bound: float, least: int = 3) -> int
     """
     known = [value for value in values if not is_missing(value)]
     for digits in range(least, 6):
-        shown = [round(value, digits) - round(bound, digits) for value in known]
-        if all(_sign(gap) == _sign(value - bound) for gap, value in zip(shown, known, strict=True)):
+        shown_bound = round(bound, digits)
+        if all(
+            _sign(round(value, digits) - shown_bound) == _sign(value - bound) for value in known
+        ):
             return digits
     return 6
 
 
 def _sign(value: float) -> int:
+    """Return 1 of a positive number, -1 of a negative one, else 0."""
     return (value > 0) - (value < 0)
 
 
@@ -270,6 +285,7 @@ def amount(value: Any) -> str:
         return MISSING
     if math.isinf(value):
         return "∞"
+    # `.4g` has no comma for 1,523, and an exponent for 12,345.
     text = count(value) if abs(value) >= 1000 else f"{value:.4g}"
     if text.startswith("-"):
         return text.replace("-", "−", 1)

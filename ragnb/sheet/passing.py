@@ -98,7 +98,7 @@ def _counts(rows_of_system: Any, gate: Gate, bias: float) -> _Counts:
     return _Counts(*(int(counted[name][0] or 0) for name in _Counts._fields))
 
 
-def _interval_of_share(scenario: Scenario, gate: Gate, rows_of_system: Any) -> pd.Series[Any]:
+def _interval_of_share(scenario: Scenario, gate: Gate, rows_of_system: Any) -> dict[Any, Any]:
     """Return the row of `Weighing.means` on the share that passes, without the weights of documents."""
     score = nw.col(gate.metric).cast(nw.Float64)
     # Null where there is no score, so that such an answer is missing and does not fail.
@@ -110,7 +110,7 @@ def _interval_of_share(scenario: Scenario, gate: Gate, rows_of_system: Any) -> p
     flagged = nw.from_native(rows_of_system).select(*kept, flag.alias(_PASSES.name)).to_native()
     moments = weights.moments(flagged, metrics=[_PASSES], **clustering(scenario))
     means = weights.Weighing(doc=scenario.doc, level=scenario.level).means(moments)
-    return means.set_index("metric").loc[_PASSES.name]
+    return next(row for row in records(means) if row["metric"] == _PASSES.name)
 
 
 def _weighted(scenario: Scenario, rubric: Rubric, rows_of_system: Any) -> dict[str, Any]:
