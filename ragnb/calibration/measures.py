@@ -428,12 +428,12 @@ def counts(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
     low, high = asked.scale
     scores = ["judge_score", "human_score"]
-    frame = (
-        cells[["judge", "human", "count"]].astype({"count": int}).set_axis([*scores, "n"], axis=1)
-    )
+    frame = cells[["judge", "human", "count"]].astype({"count": int})
+    frame = frame.set_axis([*scores, "n"], axis=1)
     if len(frame[scores].drop_duplicates()) > MOST_CELLS:
         step = (high - low) / 100
         frame[scores] = ((frame[scores] - low) / step).round() * step + low
+    # The cells are of clusters, too, so one pair of scores has many of them.
     return frame.groupby(scores, as_index=False)[["n"]].sum()
 
 
@@ -444,10 +444,10 @@ def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     ``probability`` of showing the target, were the seen share the true one, and ``chance`` of it when only the
     labels at hand are known of the truth; ``target``; ``n`` labels now.
     """
-    curve = stats.label_budget(
-        flags(cells, asked), **design(cells), **asked.goal, level=asked.level
-    )
+    agrees = flags(cells, asked)
+    curve = stats.label_budget(agrees, **design(cells), **asked.goal, level=asked.level)
     frame = pd.DataFrame(curve).astype({"labels": int})
+    # The same on every row, so that the table can be read by itself.
     now = share(cells, asked)
     frame.insert(1, "share", now.value)
     return frame.assign(target=asked.target, n=now.n)

@@ -69,8 +69,10 @@ def write_labels(
         )
     need_columns(drawn, names)
     key = sheet.with_name(f"{sheet.stem}.judge.csv")
-    shown = drawn[["item_id", *(name for name in SHOWN if name in drawn)]]
-    shown = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
+    have = [name for name in SHOWN if name in drawn]
+    # Empty columns to fill in; those of the dimensions take the place of the judge's scores.
+    empty = dict.fromkeys([*names, "rater", "comment"], None)
+    shown = drawn[["item_id", *have]].assign(**empty)
     if "retrieved_contexts" in shown:
         shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
     # Without systems `draw_labels` leaves the column empty.
@@ -171,13 +173,16 @@ def reading_of_labels(
         return readings[0]
     frames = [reading.frame for reading in readings]
     for path, frame in zip(paths, frames, strict=True):
+        # The reader leaves out a column that nobody filled in; of several sheets each is one person's.
         if "rater" not in frame:
-            frame.insert(list(frame).index("human") + 1, "rater", Path(path).stem)
+            after_human = list(frame).index("human") + 1
+            frame.insert(after_human, "rater", Path(path).stem)
     whole = pd.concat(frames, ignore_index=True)
+    # By columns that only some sheets have, their rows would differ from the others in any case.
     shared_keys = [name for name in (*KEYS, "rater") if all(name in frame for frame in frames)]
-    again = whole.duplicated(shared_keys)
-    if again.any():
-        names = listing(whole.loc[again, "rater"].unique())
+    is_second = whole.duplicated(shared_keys)
+    if is_second.any():
+        names = listing(whole.loc[is_second, "rater"].unique())
         raise RagnbError(
             f"{listing(paths)}: rater {names} rated an item twice; fill in the column 'rater'"
         )

@@ -39,21 +39,16 @@ def verdict_row(
     inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
     bound misses the target. Where labels are planned, each bound holds at every look together.
     """
-    score = measures["constant_score"].value
+    constant_score = measures["constant_score"].value
     once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
     plan: dict[str, Any] = {"level": once, "fraction": asked.fraction}
     agrees = share(cells, asked, **plan)
-    off = bias(cells, asked, fraction=asked.fraction)
-    beats = over_constant(cells, score, asked, **plan).low > 0
+    bias_seen = bias(cells, asked, fraction=asked.fraction)
+    beats = over_constant(cells, constant_score, asked, **plan).low > 0
     # Written so that nan, where no system is inflated or the plan is spent, takes nothing away.
     most_favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
-    unbiased = asked.accepts(off) and not most_favoured > asked.delta
-    if asked.fraction is None:
-        widened = 1.0
-    elif asked.fraction > 1:
-        widened = np.nan  # the plan is spent
-    else:
-        widened = stats.widening(asked.fraction, agrees.df, level=once)
+    unbiased = asked.accepts(bias_seen) and not most_favoured > asked.delta
+    # With nan for a bound, as of a single cluster, neither comparison holds: NOT PROVEN.
     if agrees.low >= asked.target and beats and unbiased:
         verdict = TRUST
     elif agrees.high < asked.target:
@@ -67,18 +62,27 @@ def verdict_row(
         "upper": agrees.high,
         "target": asked.target,
         "constant": measures["constant"].value,
-        "constant_score": score,
+        "constant_score": constant_score,
         "beats_constant": bool(beats),
         **with_ends(measures["bias"], "bias", "bias_"),
-        "bias_lower": off.low,
-        "bias_upper": off.high,
+        "bias_lower": bias_seen.low,
+        "bias_upper": bias_seen.high,
         "delta": asked.delta,
         "unbiased": bool(unbiased),
         "n": agrees.n,
         "labels_planned": asked.labels_planned,
-        "widened": widened,
+        "widened": _widening(asked, agrees.df),
         "n_clusters": agrees.n_clusters,
     }
+
+
+def _widening(asked: Asked, df: float) -> float:
+    """Return the factor by which planned looks widen the interval of the share; nan where the plan is spent."""
+    if asked.fraction is None:
+        return 1.0
+    if asked.fraction > 1:
+        return np.nan
+    return stats.widening(asked.fraction, df, level=2 * asked.level - 1)
 
 
 def sides_of(
@@ -107,6 +111,7 @@ def labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
     hopeless = _hopeless(row)
     if row["verdict"] == TRUST:
         key = "calibration.labels_done"
+    # A share at or below the target has a text of its own, which goes before the other reasons.
     elif hopeless and needs.reason != "share_at_or_below_target":
         key = f"calibration.labels_{hopeless}"
     elif needs.reason != "counted":
@@ -130,58 +135,65 @@ def reasons_of(
 ) -> tuple[str, ...]:
     """Return the sentences of one judge and dimension, the two that decide first."""
     say = partial(told, asked.lang)
-    low, high = asked.scale
-    gain = measures["over_constant"]
-    facts = {
-        **row,
-        **with_ends(gain, "gain", "gain_"),
-        **with_ends(ranks, "rank", "rank_"),
-        "what": name_of(row, asked.lang, alone=True),
-        "least": row["widened"] * (asked.fraction or 1) ** 0.25,
-        "tolerance": asked.tolerance,
-        "part": asked.tolerance / (high - low),
-        "scale_low": low,
-        "scale_high": high,
-        "floor": measures["floor"].value,
-        "ceiling": measures.get("ceiling", NONE).value,
-        "n_ceiling": measures.get("ceiling", NONE).n,
-        "n_rated": measures.get("alpha", NONE).n,
-    }
+    facts = _facts(row, measures, ranks, asked)
     looks = _looks_of(asked)
-    if looks == "spent":
-        headline = "spent"
-    else:
-        headline = text_key(row["verdict"])
-    out = [
+    headline = "spent" if looks == "spent" else text_key(row["verdict"])
+    sentences = [
         say(f"calibration.headline_{headline}", facts),
         share_line(row, asked.tolerance, asked.lang),
         say(f"calibration.look_{looks}", facts),
-        say(f"calibration.{_gain_key(row, gain)}", facts),
+        say(f"calibration.{_gain_key(row, measures['over_constant'])}", facts),
         say(f"calibration.bias_{_bias_key(row)}", facts),
     ]
     passing = frames["recalibration"].query("passes").sort_values("mae")
     if RECALIBRATE in row["sides"] and len(passing):
         best = passing.iloc[0].to_dict()
         name = entry(asked.lang, "calibration.word")[best["map"]]
-        out.append(say("calibration.recalibrate", best, map=name))
+        sentences.append(say("calibration.recalibrate", best, map=name))
     if RANKING_ONLY in row["sides"]:
-        out.append(say("calibration.ranking", facts))
+        sentences.append(say("calibration.ranking", facts))
     inflated = frames["inflation"].query("inflated and kind in ['overall', 'system']")
-    for part in inflated.to_dict("records"):
-        if part["kind"] == "system":
-            out.append(say("calibration.inflated_system", part))
+    for group in inflated.to_dict("records"):
+        if group["kind"] == "system":
+            sentences.append(say("calibration.inflated_system", group))
         else:
-            out.append(say("calibration.inflated", part))
-    for word in (TRUST, REJECT):
-        bands = frames["bands"]
-        named = ", ".join(bands.loc[bands["verdict"] == word, "band"])
+            sentences.append(say("calibration.inflated", group))
+    bands = frames["bands"]
+    for verdict in (TRUST, REJECT):
+        named = ", ".join(bands.loc[bands["verdict"] == verdict, "band"])
         if named:
-            out.append(say(f"calibration.bands_{text_key(word)}", {"bands": named}))
-    out.append(needs)
-    out.append(say(f"calibration.width{if_exact(asked.tolerance)}", facts))
+            sentences.append(say(f"calibration.bands_{text_key(verdict)}", {"bands": named}))
+    sentences.append(needs)
+    sentences.append(say(f"calibration.width{if_exact(asked.tolerance)}", facts))
     if np.isfinite(facts["ceiling"]):
-        out.append(say("calibration.ceiling", facts))
-    return tuple(out)
+        sentences.append(say("calibration.ceiling", facts))
+    return tuple(sentences)
+
+
+def _facts(
+    row: Mapping[str, Any], measures: Measures, ranks: Estimate, asked: Asked
+) -> dict[str, Any]:
+    """Return the numbers that the sentences name."""
+    low, high = asked.scale
+    # Without single raters there is neither, and no sentence that names them.
+    ceiling = measures.get("ceiling", NONE)
+    alpha = measures.get("alpha", NONE)
+    return {
+        **row,
+        **with_ends(measures["over_constant"], "gain", "gain_"),
+        **with_ends(ranks, "rank", "rank_"),
+        "what": name_of(row, asked.lang, alone=True),
+        # By the fourth-root rule (see `stats.widening`), what it will be at the last planned look.
+        "least": row["widened"] * (asked.fraction or 1) ** 0.25,
+        "tolerance": asked.tolerance,
+        "part": asked.tolerance / (high - low),
+        "scale_low": low,
+        "scale_high": high,
+        "floor": measures["floor"].value,
+        "ceiling": ceiling.value,
+        "n_ceiling": ceiling.n,
+        "n_rated": alpha.n,
+    }
 
 
 def _looks_of(asked: Asked) -> str:
