@@ -14,6 +14,7 @@ from ragnb.judging.reply import fits, has, pattern, rules_out
 _HARMLESS = tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("utf-8"))
 
 
+# Kana, Chinese characters and hangul, beside which no blank tells where a word ends.
 _WRITTEN_TOGETHER = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LETTER = "[a-z0-9_\u00c0-\u024f\u0400-\u04ff]"  # of scripts with blanks between words
 
@@ -51,7 +52,10 @@ def _place(place: str) -> _Place:
     if place == "signed":
         entries |= _entries(*_HARMLESS["before"].values())
         more = grammar | _entries(*_HARMLESS["judged"].values())
+    # Signs of a mistake are no punctuation: a cross after a word may strike the verdict out. With possessive
+    # quantifiers, which give nothing back, a long sentence of other words is refused at its first one.
     alone = rf"\W*+(?:{_one_of(entries | more)}[^\w❌✗✘×≠~]*+)++"
+    # A sentence of words of grammar alone says nothing (see harmless.toml).
     telling = entries if place == "before" else entries - grammar
     return _Place(re.compile(alone, re.IGNORECASE), re.compile(_one_of(telling), re.IGNORECASE))
 
@@ -85,23 +89,29 @@ def leaves_a_verdict(sentence: str) -> bool:
 
 def is_quoted(before: str) -> bool:
     """Return whether the words before an object call it a quotation, example or draft, or do not announce it."""
-    gap: Any = pattern("gap").search(before, max(0, len(before) - 120))  # it may be empty
+    # White space, fences and brackets, with which a reply opens an object; it may be empty.
+    gap: Any = pattern("gap").search(before, max(0, len(before) - 120))
+    # Without small objects and tags, whose words are no prose.
     words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()]).lower()
     sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
-    last = next((part for part in reversed(sentences) if re.search(r"[^\W\d_]", part)), None)
-    if last is None or _is_announced(last):
+    with_letters = [part for part in sentences if re.search(r"[^\W\d_]", part)]
+    if not with_letters:
+        return False
+    last = with_letters[-1]
+    if _is_announced(last):
         return False
     if not re.search("[?？]", last) and is_harmless(last, "before"):
         return False
-    closed = last[-1] in '.!。！"”)'
-    quoting = has("quoting", last)
-    apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
-    leads_on = not closed and (not apart or last[-1] in ":：" or has("leads_on", last))
-    short = len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3
-    if leads_on or short or has("speaker_says", words):
+    is_closed = last[-1] in '.!。！"”)'
+    is_apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
+    leads_on = not is_closed and (not is_apart or last[-1] in ":：" or has("leads_on", last))
+    n_words = len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last))  # two Chinese signs are one
+    if leads_on or n_words < 3 or has("speaker_says", words):
         return True
-    speaks = (not closed or has("speaks", last)) and not has("own_words", last)
-    return has("named", last) and (quoting or speaks)
+    if not has("named", last):
+        return False
+    speaks = (not is_closed or has("speaks", last)) and not has("own_words", last)
+    return has("quoting", last) or speaks
 
 
 def _is_announced(sentence: str) -> bool:
@@ -349,6 +359,7 @@ def _is_content(word: str) -> bool:
 
 def sentences_of(text: str) -> set[str]:
     """Return the sentences of a text without markup; those that are the same once."""
+    # Tags that say what becomes of their text, such as <draft> and <del>, stay to be read.
     text = re.sub(
         r"</?(?!draft|example|sample|template|test|quote|cite|del|strike|material|context)[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}",
         " ",
