@@ -228,8 +228,8 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
             raw.columns[column] = [
                 beside[row] if any(beside.get(row, ())) else None for row in range(len(lists))
             ]
-            why = f"what objects in {name} hold beside their text"
-            report.add("made", column, why, len(lists))
+            detail = f"what objects in {name} hold beside their text"
+            report.add("made", column, detail, len(lists))
 
 
 def _unprinted(texts: Sequence[str]) -> Any:
