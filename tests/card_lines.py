@@ -16,10 +16,10 @@ def lines_of(card, label):
     return [line.removeprefix(label) for line in str(card).splitlines() if line.startswith(label)]
 
 
-def run_python(line):
-    """Run a line in a namespace of its own; return the error of an open choice, None where it works."""
+def run_python(line, **given):
+    """Run a line in a namespace of its own, with what is given; return the error of an open choice, None where it works."""
     try:
-        exec(line, {})
+        exec(line, given)
     except Exception as error:
         if "?" not in line or not CHOICE.search(str(error)):
             raise AssertionError(f"{line}\n{error}") from error

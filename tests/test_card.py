@@ -11,7 +11,7 @@ import pandas
 import pandas as pd
 import polars as pl
 import pytest
-from card_lines import run_lines
+from card_lines import lines_of, run_lines, run_python
 
 import ragnb as rn
 from ragnb.cli import main
@@ -351,6 +351,24 @@ def test_a_query_is_not_collected_for_a_card(monkeypatch):
         rn.assess(pl.LazyFrame({"question": ["Who?"] * 3, "answer": ["Ann."] * 3}))
 
 
+# Whatever a frame in memory may be, each with one row at least that holds the word Who.
+FRAMES = [
+    repeated(SCORED),
+    repeated(SCORED | {"tone_of_voice": 3}, tone_of_voice=[1, 3, 5]),
+    repeated(SCORED | {"faithfulness": 3}, faithfulness=[1, 3, 5]),
+    [{"question": "Who?", "answer": "Ann.", "latency_ms": 20}],
+    [{"question": "Who?"}],
+    [GOLD],
+    [
+        {**RATING, "item_id": f"Who {n}", "judge": n % 5 + 1, "human": n * 2 % 5 + 1}
+        for n in range(40)
+    ],
+    [{"item_id": f"Who {n}", "rater": "a", "score": n % 5 + 1} for n in range(40)],
+    [{"name": "Who", "text": "a"}],
+]
+FRAME_NAMES = "scores open_choice five traces cases gold ratings human_ratings table".split()
+
+
 # What the card says of the five facts, and that every line works
 
 
@@ -578,6 +596,32 @@ def test_a_card_shows_itself_in_short_and_in_a_notebook(tmp_path):
     assert repr(card) == f"FileCard({card.path!r}, scores, 12 rows, metrics: faithfulness)"
     assert "faithfulness" in card._repr_html_()
     assert "<b>" not in card._repr_html_()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("rows", FRAMES, ids=FRAME_NAMES)
+@pytest.mark.parametrize("of_rows", [pd.DataFrame, pl.DataFrame, list])
+def test_the_card_of_a_frame_in_memory_names_a_variable_and_no_command(rows, of_rows, lang):
+    """A frame has no path: printed as one it was a text of all its cells, in a line that could not work."""
+    frame = of_rows(rows)
+    card = rn.inspect_file(frame, lang=lang)
+    assert card.path == ""
+    assert str(card).startswith("frame: " if lang == "en" else "frame：")
+    assert repr(card).startswith(f"FileCard(frame, {card.kind}, ")
+    assert not card.command
+    assert not card.command_with_choices
+    assert "ragnb check" not in str(card)
+    assert "Who" not in str(card)  # no cell
+    written = lines_of(card, "Python: " if lang == "en" else "Python：")
+    for line in written:
+        run_python(line, frame=frame)
+    # What cannot be assessed and is read already has no line.
+    assert bool(written) == (card.kind not in ("totals", "table"))
+
+
+def test_no_scenario_names_a_frame_in_memory():
+    with pytest.raises(RagnbError, match="a frame in memory; save it as a CSV or Parquet file"):
+        rn.inspect_file(pd.DataFrame(table(faithfulness=[0.5]))).to_scenario()
 
 
 def test_a_declared_metric_is_added_to_those_of_a_tool(tmp_path):

@@ -31,8 +31,8 @@ def inspect_file(
 
     Parameters
     ----------
-    path : path
-        Of any file that `read_scores` takes.
+    path : path, frame, or records
+        Whatever `read_scores` takes.
     encoding : str, optional
         Of text files, as for `read_scores`.
     lang : {"en", "zh"}
@@ -67,7 +67,7 @@ def card_of(
         encoding = None
     reading = read_table(source, columns=columns, encoding=encoding)
     frame = reading.frame
-    path = str(source)
+    path = str(reading.origin["path"] or "")  # a frame in memory has none
     lossy = reading.lossy
     mapped = {row["detail"]: str(row["column"]) for row in lossy if row["what"] == "mapped"}
     metrics = metric_table(reading)
@@ -101,7 +101,7 @@ def card_of(
     if kind == "traces":
         shown |= _of_log(frame, set(shown.values()))
     # A line is shown only where it works.
-    runs = kind != "ratings" or _calibrates(path)
+    runs = kind != "ratings" or _calibrates(source)
     unused: dict[str, list[str]] = {}
     if kind not in ("totals", "gold", "ratings"):
         used = {*metrics["metric"], *shown, *shown.values(), *guessed}
@@ -279,10 +279,10 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
     return roles
 
 
-def _calibrates(path: str) -> bool:
-    """Whether a judge can be calibrated on a file of ratings."""
+def _calibrates(source: Any) -> bool:
+    """Whether a judge can be calibrated on a file or frame of ratings."""
     with suppress(RagnbError, ValueError):
-        calibrate(read_ratings(path))
+        calibrate(read_ratings(source))
         return True
     return False
 

@@ -29,6 +29,7 @@ class FileCard:
     Attributes
     ----------
     path : str
+        Empty for a frame in memory, which the lines call ``frame``.
     kind : {"scores", "cases", "traces", "gold", "ratings", "totals", "table"}
         ``traces`` are answers without a score; a ``table`` has nothing that ragnb knows.
     format, layout : str
@@ -52,7 +53,8 @@ class FileCard:
         Metrics of which somebody has to say the scale or the direction, as ``metrics`` holds them, with ``?``.
     code, command : str
         A line for Python and one for a shell, which work as they are. Where every metric has a choice, they hold
-        them, and are refused with what can be chosen.
+        them, and are refused with what can be chosen. Empty where there is nothing to write: no command takes a
+        frame in memory, and a frame of ``totals`` or a ``table`` is already read.
     code_with_choices, command_with_choices : str
         The same with all choices; empty where there are none, or the lines hold them anyway.
     lacking : list of dict
@@ -95,12 +97,12 @@ class FileCard:
 
     @property
     def code(self) -> str:
-        """The line for Python."""
+        """The line for Python; empty for a frame with which nothing can be done."""
         return self._code(self.settings)
 
     @property
     def command(self) -> str:
-        """The line for a shell; empty where no command takes such a file alone."""
+        """The line for a shell; empty where no command takes such a file alone, or there is no file."""
         return self._command(self.settings)
 
     @property
@@ -126,7 +128,7 @@ class FileCard:
         return self.settings | {"metrics": [*self.settings.get("metrics", ()), *self.choices]}
 
     def _code(self, settings: Mapping[str, Any]) -> str:
-        name = repr(self.path)
+        name = repr(self.path) if self.path else _FRAME
         options = ""
         metrics = settings.get("metrics")
         if metrics:
@@ -148,6 +150,8 @@ class FileCard:
         return read
 
     def _pandas_code(self, settings: Mapping[str, Any]) -> str:
+        if not self.path:
+            return ""
         readers = {"parquet": "parquet", "excel": "excel", "json": "json", "jsonl": "json"}
         reader = readers.get(self.format, "csv")
         options = {"jsonl": ", lines=True", "tsv": ", sep='\\t'"}.get(self.format, "")
@@ -156,6 +160,8 @@ class FileCard:
         return f"pandas.read_{reader}({self.path!r}{options})"
 
     def _command(self, settings: Mapping[str, Any]) -> str:
+        if not self.path:
+            return ""
         if self.kind in ("scores", "traces"):
             name = "check"
         elif self.kind == "ratings" and self.runs:
@@ -173,7 +179,8 @@ class FileCard:
 
     def __repr__(self) -> str:
         metrics = listing(self.metrics["metric"], most=4)
-        return f"FileCard({self.path!r}, {self.kind}, {self.rows} rows, metrics: {metrics})"
+        name = repr(self.path) if self.path else _FRAME
+        return f"FileCard({name}, {self.kind}, {self.rows} rows, metrics: {metrics})"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -183,7 +190,11 @@ class FileCard:
         tool = "" if self.layout == "table" else f", {self.layout}"
         kind = say(f"card.{self.kind}")
         yield say(
-            "card.what", path=self.path, kind=kind, format=self.format + tool, n=count(self.rows)
+            "card.what",
+            path=self.path or _FRAME,
+            kind=kind,
+            format=self.format + tool,
+            n=count(self.rows),
         )
         yield from self._table_facts(say)
         if self.columns:
@@ -219,7 +230,8 @@ class FileCard:
 
     def _lines_to_paste(self, say: Any) -> Iterator[str]:
         """Yield the lines for Python and for a shell, first those that work as they are."""
-        yield say("card.paste", code=f"{_imports(self.code)}{self.code}")
+        if self.code:
+            yield say("card.paste", code=f"{_imports(self.code)}{self.code}")
         if self.command:
             yield say("card.shell", command=self.command)
         if self.choices:
@@ -295,8 +307,13 @@ class FileCard:
         Raises
         ------
         RagnbError
-            For a file that no scenario can name.
+            For a file that no scenario can name, and for a frame in memory.
         """
+        if not self.path:
+            raise RagnbError(
+                "no scenario can be written for a frame in memory; save it as a CSV or Parquet file, and "
+                "inspect that file"
+            )
         if self.kind not in _IN_SCENARIOS:
             raise RagnbError(
                 f"{self.path}: no scenario can be written for it; this reads it: {self.code}"
@@ -310,6 +327,7 @@ class FileCard:
         )
 
 
+_FRAME = "frame"  # the variable that stands for a frame in memory, which has no path
 _IN_SCENARIOS = ("scores", "traces", "ratings", "cases")
 # By kind, the columns without which less can be said.
 _NEEDED = {

@@ -70,7 +70,7 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
 
 
 def _with_card(error: Exception, card: FileCard, path: Path | None) -> RagnbError:
-    """Return an error with the card of the file behind it; the card of a frame has no line that reads it."""
+    """Return an error with the card of the file behind it; that of a frame in memory stays as it is."""
     if path is None:
         return RagnbError(str(error))
     return RagnbError(f"{error}\n\n{card}")
