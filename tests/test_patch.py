@@ -137,6 +137,47 @@ def test_whole_file_in_braces_is_patched(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("{scores: s.csv, title}", "{scores: s.csv, title, metric_weights: {faithfulness: 2.0}}"),
+        (
+            "{scores: s.csv, title # a: b\n}",
+            "{scores: s.csv, title, metric_weights: {faithfulness: 2.0} # a: b\n}",
+        ),
+        (
+            "{metric_weights, scores: s.csv}",
+            "{metric_weights: {faithfulness: 2.0}, scores: s.csv}",
+        ),
+        (
+            "{scores: s.csv, metric_weights # a: b\n  : }",
+            "{scores: s.csv, metric_weights # a: b\n  : {faithfulness: 2.0} }",
+        ),
+        (
+            "scores: s.csv\n? title\n",
+            "scores: s.csv\n? title\nmetric_weights:\n  faithfulness: 2.0\n",
+        ),
+        (
+            "? title # a: b\nscores: s.csv\n",
+            "? title # a: b\nscores: s.csv\nmetric_weights:\n  faithfulness: 2.0\n",
+        ),
+    ],
+)
+def test_key_without_a_colon_is_a_key_without_a_value(tmp_path, text, made):
+    path = scenario(tmp_path, text)
+    patch_scenario(path, metric_weights={"faithfulness": 2.0})
+    assert path.read_text() == made
+    assert load_scenario(path).metric_weights == {"faithfulness": 2.0}
+
+
+def test_key_without_a_colon_that_would_need_another_form_is_refused(tmp_path):
+    text = "scores: s.csv\n? metric_weights\n"
+    path = scenario(tmp_path, text)
+    with pytest.raises(RagnbError, match=r"s\.yaml: .*change metric_weights.faithfulness manually"):
+        patch_scenario(path, metric_weights={"faithfulness": 2.0})
+    assert path.read_text() == text
+
+
 @pytest.mark.parametrize("text", ["scores: s.csv\n", "scores: s.csv\nmetric_weights:\n", SCENARIO])
 def test_all_weights_1_and_no_key_write_nothing(tmp_path, text):
     path = scenario(tmp_path, text)

@@ -26,6 +26,8 @@ Patched = Mapping[str, float | None]
 Tree = Mapping[str, Any]
 _BOM = b"\xef\xbb\xbf"  # of UTF-8
 _PATCHED = ("metric_weights", "doc_weights", "llm_profiles")
+# Between a key and its value only blanks, line ends and comments stand before the colon.
+_COLON = re.compile(r"(?:\s|#[^\r\n]*[\r\n])*:")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.MULTILINE)
 
@@ -361,8 +363,10 @@ def _replacement(text: str, node: Any, key: Any, value: Any, after: Any, layout:
         # The end of a block of text (| or >) is that of its last line.
         line_end = layout.newline if text[start:end].endswith("\n") else ""
         return _Edit(start, end, flow(after, value.style) + line_end)
-    # Nothing is written after the colon.
+    # Nothing is written after the colon, or there is none.
     colon = _end(text, key, value)
+    if node.flow_style and not _COLON.match(text, key.end_mark.index):
+        return _Edit(colon, colon, f": {flow(after)}")
     if isinstance(after, Mapping) and not node.flow_style:
         at = _line_end(text, colon)
         column = key.start_mark.column + layout.step
@@ -391,7 +395,9 @@ def _end(text: str, key: Any, value: Any) -> int:
     """Return where an entry ends: a block mapping's own mark lies past the comments that follow it."""
     is_empty = value.value == "" and getattr(value, "style", "") is None
     if is_empty:  # and its own mark is at whatever follows
-        return text.index(":", key.end_mark.index) + 1
+        colon = _COLON.match(text, key.end_mark.index)
+        # A key alone, as in `{scores: s.csv, title}` or `? title`, has no colon.
+        return colon.end() if colon else int(key.end_mark.index)
     if value.id != "scalar" and value.value and not value.flow_style:
         last = value.value[-1]
         if value.id == "mapping":
