@@ -150,8 +150,8 @@ def test_whole_file_in_braces_is_patched(tmp_path):
             "{metric_weights: {faithfulness: 2.0}, scores: s.csv}",
         ),
         (
-            "{scores: s.csv, metric_weights # a: b\n  : }",
-            "{scores: s.csv, metric_weights # a: b\n  : {faithfulness: 2.0} }",
+            "scores: s.csv\n? metric_weights # a: b\n:\n",
+            "scores: s.csv\n? metric_weights # a: b\n:\n  faithfulness: 2.0\n",
         ),
         (
             "scores: s.csv\n? title\n",
