@@ -151,7 +151,7 @@ def test_whole_file_in_braces_is_patched(tmp_path):
         ),
         (
             "scores: s.csv\n? metric_weights # a: b\n:\n",
-            "scores: s.csv\n? metric_weights # a: b\n:\n  faithfulness: 2.0\n",
+            "scores: s.csv\n? metric_weights # a: b\n:\n    faithfulness: 2.0\n",
         ),
         (
             "scores: s.csv\n? title\n",
