@@ -17,7 +17,7 @@ def lines_of(card, label):
 
 
 def run_python(line, **given):
-    """Run a line in a namespace of its own, with what is given; return the error of an open choice, None where it works."""
+    """Run a line with what is given; return the error of an open choice, None where it works."""
     try:
         exec(line, given)
     except Exception as error:

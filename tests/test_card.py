@@ -366,7 +366,17 @@ FRAMES = [
     [{"item_id": f"Who {n}", "rater": "a", "score": n % 5 + 1} for n in range(40)],
     [{"name": "Who", "text": "a"}],
 ]
-FRAME_NAMES = "scores open_choice five traces cases gold ratings human_ratings table".split()
+FRAME_NAMES = [
+    "scores",
+    "open_choice",
+    "five",
+    "traces",
+    "cases",
+    "gold",
+    "ratings",
+    "human_ratings",
+    "table",
+]
 
 
 # What the card says of the five facts, and that every line works

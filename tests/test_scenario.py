@@ -354,6 +354,62 @@ def test_a_weight_is_a_finite_number_of_at_least_0(folder, key, weight, words):
     refused_at(folder, text, 4, f"{key}.差旅.pdf", words)
 
 
+HUGE = "9" * 400  # a whole number for YAML and Python, and more than a float can hold
+
+
+@pytest.mark.parametrize("number", [HUGE, f"-{HUGE}", f"{HUGE}.5", "9" * 5000])
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("gates: {faithfulness: #}", "gates"),
+        ("gates: {faithfulness: 0.8, context_recall: #}", "gates"),
+        ("gates: faithfulness>=#", "gates"),
+        ("gates: [faithfulness>=#]", "gates[0]"),
+        ("gates: [{name: G, metric: faithfulness, min: #}]", "gates[0].min"),
+        ("gates: [{name: G, metric: faithfulness, op: '>=', threshold: #}]", "gates[0].threshold"),
+        (
+            "gates: [{name: G, metric: faithfulness, not_worse_than: baseline, by: #}]",
+            "gates[0].by",
+        ),
+        ("metrics: [{name: tone, low: #, high: 5}]", "metrics[0]"),
+        ("metrics: [{name: tone, weight: #}]", "metrics[0].weight"),
+        ("level: #", "level"),
+        ("bands: {good: #}", "bands.good"),
+        ("allow: {cells: #}", "allow.cells"),
+        ("sample: #", "sample"),
+        ("expect: #", "expect"),
+        ("ratings: scores.csv\nlabels_planned: #", "labels_planned"),
+        ("generation: {questions: #}", "generation.questions"),
+        ("rubric: {low: #}", "rubric"),
+        ("rubric: {dimensions: [{name: accuracy, weight: #}]}", "rubric.dimensions[0].weight"),
+        (
+            "rubric: {passing: {metric: accuracy, op: '>=', threshold: #}}",
+            "rubric.passing.threshold",
+        ),
+    ],
+)
+def test_a_number_of_hundreds_of_digits_is_refused_in_words(folder, text, key, number):
+    text = text.replace("#", number)
+    with pytest.raises(RagnbError) as refused:
+        load(folder, f"{BASE}{text}\n")
+    said = str(refused.value)
+    assert "s.yaml, line " in said
+    assert key.partition("[")[0].partition(".")[0] in said
+    assert len(said) < 1000  # the digits are not repeated
+    # What is proposed instead can be written.
+    assert ".inf" not in said
+    if number == HUGE:
+        assert f"key '{key}" in said
+
+
+@pytest.mark.parametrize("most", [("expect", 10**12), ("labels_planned", 10**12)])
+def test_a_count_has_an_end(folder, most):
+    key, number = most
+    head = f"{BASE}ratings: scores.csv\n"
+    assert getattr(load(folder, f"{head}{key}: {number}\n"), key) == number
+    refused_at(folder, f"{head}{key}: {number + 1}\n", 3, key, "must be at most 1e+12")
+
+
 def test_the_weight_of_an_unknown_metric_is_refused_where_it_stands(folder):
     text = f"{BASE}metric_weights:\n  faithfulness: 1\n  context_recal: 10\n"
     refused_at(folder, text, 4, "metric_weights.context_recal", "did you mean 'context_recall'")

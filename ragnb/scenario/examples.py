@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -73,8 +74,11 @@ def _meant_gates(given: Any) -> list[dict[str, Any]]:
         if fit is None:
             return []
         name, sign, number = fit.groups()
+        threshold = float(number)
+        if not math.isfinite(threshold):  # of some hundred digits
+            return []
         op = ">=" if sign[0] in ">≥" else "<="
-        return [_gate(name, op, float(number))]
+        return [_gate(name, op, threshold)]
     if not isinstance(given, Mapping):
         return []
     for name, value in given.items():
@@ -105,5 +109,10 @@ def bound_of(where: KeyPath, given: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether a value is a finite number that a float can hold; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of a whole number of more than 308 digits
+        return False

@@ -289,7 +289,11 @@ def _need_known(name: str, known: list[str], where: str | int) -> None:
 
 Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Labels = Annotated[int, Field(strict=True, ge=1), AfterValidator(_with_ratings)]
+# More than any file has rows. An int has no end of its own, and one that no float holds fails in a division.
+_MOST_COUNTED = 10**12
+_MOST_QUESTIONS = 10**6
+Count = Annotated[int, Field(strict=True, ge=1, le=_MOST_COUNTED)]
+Labels = Annotated[Count, AfterValidator(_with_ratings)]
 Encoding = Annotated[str, Field(strict=True), AfterValidator(_encoding)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(_pattern)]
 File = Annotated[Path, BeforeValidator(_input_file)]
@@ -359,7 +363,8 @@ class Generation(Frozen):
     0.2
     """
 
-    questions: Annotated[int, Field(strict=True, ge=1)] = 20
+    # A plan holds the kind of each in memory.
+    questions: Annotated[int, Field(strict=True, ge=1, le=_MOST_QUESTIONS)] = 20
     unanswerable: Share = 0.2
     multi_passage: Share = 0.2
     personas: tuple[Text, ...] = ()

@@ -29,6 +29,7 @@ from ragnb.scenario.fields import (
     Bands,
     Baseline,
     Columns,
+    Count,
     Encoding,
     File,
     Generation,
@@ -181,7 +182,7 @@ class Scenario(Frozen):
     candidate: Text | None = None
     baseline: Baseline | None = None
     anchor: Baseline | None = None
-    expect: Annotated[int, Field(strict=True, ge=1)] | None = None
+    expect: Count | None = None
     allow: Allow = Allow()
     blank: Literal["lost", "not_applicable"] = "lost"
     sample: Annotated[bool | float, PlainValidator(as_sample)] = False

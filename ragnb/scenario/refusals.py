@@ -118,10 +118,11 @@ def _unknown_key(where: KeyPath, value: Any, top: type[BaseModel], *, in_file: b
     hint = did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))
     op = bound_of(where, value)
     if op:
+        threshold = float(value)  # a Fraction has no format of its own
         if in_file:
-            meant = f'op: "{op}", threshold: {value:g}'
+            meant = f'op: "{op}", threshold: {threshold:g}'
         else:
-            meant = f"op='{op}', threshold={value:g}"
+            meant = f"op='{op}', threshold={threshold:g}"
         return f"is not known; {hint}. Write {meant}"
     example = EXAMPLES.get(path_of(where[:-1]))
     has_near_name = not hint.startswith("(have")
