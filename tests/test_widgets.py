@@ -213,6 +213,21 @@ def test_a_document_is_added_by_a_part_that_names_one_alone(lang):
     assert model.doc_weights == {DOCS[1]: 1.0}
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("n_rows", [0, len(DOCS) - 1, len(DOCS)])
+@pytest.mark.parametrize("text", ["", " ", "\u3000\n"])
+def test_blank_text_adds_no_document_and_says_nothing(text, n_rows, lang):
+    """It is a part of every name, so where one document alone has no row it named that one."""
+    view = EditorView(WeightEditor(scores(), lang=lang).model)
+    for name in DOCS[:n_rows]:
+        assert view.model.add(name) == ""
+    before = view.model.entries()
+    assert view.model.add(text) == ""
+    view._add(text)  # as Enter in the field does
+    assert view.model.entries() == before
+    assert view.model.doc_weights == dict.fromkeys(DOCS[:n_rows], 1.0)
+
+
 def test_document_of_the_file_that_does_not_occur_warns_nobody_and_changes_nothing(path):
     path.write_text(
         YAML.replace("{warranty.pdf: 2.0}", "{warranty.pdf: 2.0, gone.pdf: 9.0}"), encoding="utf-8"

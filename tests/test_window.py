@@ -197,6 +197,42 @@ def test_a_window_draws_what_a_command_said_in_the_thread_of_the_kernel(scored):
     assert set(threads) == {threading.main_thread()}
 
 
+def test_stop_stays_off_while_what_is_being_asked_is_finished(tmp_path, llm_server):
+    """A second press does nothing; a button that comes back says that the first one was lost."""
+    proceeds = threading.Event()
+
+    def waits(request):
+        assert proceeds.wait(60)
+        return pipeline_model(request)
+
+    llm_server.script = waits
+    studio = Studio(project(tmp_path / "p", llm_server), home=tmp_path / "p")
+    assert studio.view is not None
+    # The bill alone offers the run; here it is begun at once.
+    studio._begin(dry_run=False)
+    assert not studio._stop.disabled
+    command = studio.model.command
+    while not llm_server.log:
+        time.sleep(0.02)
+    studio._refresh()
+    assert not studio._stop.disabled
+    studio._press_stop()
+    assert studio._stop.disabled
+    # Lines and bars of the command draw the page again.
+    studio._refresh()
+    assert studio.model.is_busy
+    assert studio._stop.disabled
+    assert studio._stop.layout.display == "inline-flex"
+    proceeds.set()
+    assert followed(command).code == 130
+    studio._refresh()
+    assert studio._stop.layout.display == "none"
+    # The next command can be stopped.
+    studio._begin(dry_run=True)
+    assert not studio._stop.disabled
+    followed(studio.model.command)
+
+
 def test_saving_leaves_the_dimensions_of_a_rubric_apart(tmp_path, llm_server, monkeypatch):
     llm_server.script = pipeline_model
     folder = project(tmp_path / "p", llm_server)

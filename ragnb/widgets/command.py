@@ -74,6 +74,12 @@ class Command:
         self._reader = threading.Thread(target=self._follow, daemon=True)
         self._reader.start()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop and still runs."""
+        stdin = self._process.stdin
+        return self.code is None and stdin is not None and stdin.closed
+
     def stop(self) -> None:
         """Stop it as Ctrl-C does: what is being asked is finished and saved."""
         # `ragnb.cli.attended` takes the end of its input for Ctrl-C.

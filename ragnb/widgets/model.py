@@ -257,14 +257,17 @@ class Weighing:
         return {field: dict(entered) for field, entered in self._entries.items()}
 
     def add(self, text: str) -> str:
-        """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
+        """Give the one document that `text` names, whole or in part, a row; or return why there is none.
+
+        Blank text, which is a part of every name, adds nothing, and nothing is said.
+        """
         name = nfc(text.strip())
+        if not name:
+            return ""
         # A whole name is that document, also where it is a part of longer names.
         hits = [name] if name in self.documents else self.find(name)
         if len(hits) > 1:
-            if name:
-                return self.say("editor.several", n=len(hits), text=name[:80])
-            return ""  # Every name holds the blank text: nothing was asked.
+            return self.say("editor.several", n=len(hits), text=name[:80])
         for row in self._entries[DOC]:
             # `find` leaves out what has a row, so a part may name that row where it names nothing else.
             is_part_of_row = not hits and _holds(row, name)

@@ -149,7 +149,7 @@ class Studio(Twin):
 
     def _press_stop(self) -> None:
         self.model.stop()
-        self._stop.disabled = True
+        self._refresh()
 
     def _press_show(self) -> None:
         run = self._chosen(self._new)
@@ -200,9 +200,9 @@ class Studio(Twin):
         # The thread that reads the command goes on writing to its bars and lines: copies are drawn.
         self._draw_bars(dict(command.stages))
         lines = list(command.lines[-_SHOWN_LINES:])
-        if code is None:
-            self._stop.disabled = False
-        else:
+        # What is being asked is finished first, which may take a while, and a second press does nothing.
+        self._stop.disabled = command.is_stopping
+        if code is not None:
             # What the sentence promises is on the page before it.
             if not is_bill and self._finished is not command:
                 self._finished = command
