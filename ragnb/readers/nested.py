@@ -284,7 +284,9 @@ def _passages_of_step(
         # The output of any other span is its answer.
         if key == "output.value" and not retrieves:
             continue
-        if isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] in "[{"):
+        # An empty text is no list: it does not show that the step searched.
+        is_json_text = isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
+        if isinstance(value, list) or is_json_text:
             searched = True
             passages = _found(_parsed(value), number)
             if passages:

@@ -72,6 +72,36 @@ def test_tool_messages_and_spans_hold_passages():
     assert [one["id"] for one in row["chunks"]] == ["d#1", "d#2"]
 
 
+@pytest.mark.parametrize(
+    ("value", "searched"),
+    [(None, False), ("", False), (" \n", False), ([], True), ("[]", True), (" [ ]", True)],
+)
+def test_an_empty_list_shows_that_a_step_searched_and_an_empty_text_does_not(value, searched):
+    """Else a log with a blank cell says that retrieval found nothing, which nothing in it shows."""
+    found = {"question": "q", "answer": "a", "steps": [{"documents": FOUND}]}
+    other = {"question": "r", "answer": "b", "steps": [{"documents": value}]}
+    search = {"openinference.span.kind": "RETRIEVER", "output.value": value}
+    span = {"question": "s", "answer": "c", "steps": [search]}
+    cells = read_traces([found, other, span])["chunks"]
+    expected = [] if searched else None
+    assert cells.tolist()[1:] == [expected, expected]
+    # A list at the top of a record is read alike.
+    at_top = [
+        {"question": "q", "answer": "a", "sources": cell}
+        for cell in (FOUND, "" if value == " \n" else value)
+    ]
+    assert read_traces(at_top)["chunks"].tolist()[1] == expected
+    # A question that asks for d#1: recall is 0 where nothing was found, and not known where nothing says so.
+    gold = pd.DataFrame(
+        {"question": ["q", "r", "s"], "answerable": True, "gold_ids": [["d#1"]] * 3}
+    )
+    labelled = label_traces(read_traces([found, other, span]), gold=gold)
+    rank = labelled.set_index("question")["reciprocal_rank"]
+    assert rank["q"] == 1
+    for question in ("r", "s"):
+        assert rank[question] == 0 if searched else pd.isna(rank[question])
+
+
 def test_retrieval_in_steps_is_measured():
     traces = [{"question": "q", "answer": "a [d#1]", "steps": [{"results": FOUND}]}]
     gold = pd.DataFrame({"question": ["q"], "answerable": [True], "gold_ids": [["d#2"]]})
