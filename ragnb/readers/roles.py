@@ -58,6 +58,8 @@ def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
     if plain(called) not in _ANSWERS or _BESIDE_ANSWERS & {*frame.columns}:
         return False
     others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
+    # By their canonical names only: of the names in a file, 来源 (doc_name) and traceId (sample_id) alone would
+    # say more, and a case names the source of its question, too. Where a sign is doubtful, ragnb asks.
     for name in others:
         # An id is no sign of a log, as cases have one too.
         if name != "sample_id" and {*plain(name).split("_"), *words_in(name)} & _OF_A_LOG:

@@ -423,6 +423,16 @@ def test_a_bare_table_of_questions_and_answers_is_asked_for_and_both_lines_work(
     assert rn.assess(write(tmp_path, "log.csv", table(told))).log is not None
 
 
+@pytest.mark.parametrize("name", ["source", "来源"])
+def test_the_source_of_a_question_does_not_say_whose_the_answers_are(tmp_path, name):
+    """A test set names the source of each question as a log does, in any language."""
+    rows = [
+        {"question": f"Who is {n}?", "answer": "Ann.", name: f"{n}.pdf"} for n in ("Lee", "Kim")
+    ]
+    with pytest.raises(RagnbError, match="answers of a system, or reference answers"):
+        rn.assess(write(tmp_path, "s.csv", table(rows)))
+
+
 def test_a_reference_is_never_taken_for_the_answer(tmp_path):
     rows = [
         {"sample_query": "Who?", "expected_output": "Ann.", "ground_truth_answer": "Ann Lee."},
