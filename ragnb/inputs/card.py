@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -18,15 +17,14 @@ from ragnb.inputs.file_card import FileCard, Kind
 from ragnb.inputs.metric_facts import metric_table, unused_columns
 from ragnb.readers import Reading, is_measure, is_open_role, qrels_columns, read_table
 from ragnb.readers.failures import failure_columns, outcomes
+from ragnb.readers.formats import Source
 from ragnb.readers.names import WORDS, is_reference_name, words_in
 from ragnb.readers.nested import passage_columns
 from ragnb.schema import METRICS
 from ragnb.traces import log
 
 
-def inspect_file(
-    path: str | os.PathLike[str], *, encoding: str | None = None, lang: str = "en"
-) -> FileCard:
+def inspect_file(path: Source, *, encoding: str | None = None, lang: str = "en") -> FileCard:
     """Return what a file is taken for, which of its columns may be metrics, and the line that reads it.
 
     Parameters
@@ -56,7 +54,7 @@ def inspect_file(
 
 
 def card_of(
-    source: Any,
+    source: Source,
     *,
     columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
@@ -279,7 +277,7 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
     return roles
 
 
-def _calibrates(source: Any) -> bool:
+def _calibrates(source: Source) -> bool:
     """Whether a judge can be calibrated on a file or frame of ratings."""
     with suppress(RagnbError, ValueError):
         calibrate(read_ratings(source))
