@@ -55,7 +55,7 @@ def main(args: Sequence[str] | None = None) -> int:
         0 passed, 1 blocked, 2 bad input, 3 not proven; 130, 143 or 129 after Ctrl-C, SIGTERM or SIGHUP; 70 for an
         internal error of ragnb, which says nothing about the run and must not look like a blocking gate.
     """
-    # A terminal of Windows may not be UTF-8; a stream that a test put in their place cannot be set.
+    # A Windows terminal may not be UTF-8; a stream that a test puts in their place may have no such setting.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -73,7 +73,7 @@ def main(args: Sequence[str] | None = None) -> int:
         command = COMMANDS_BY_NAME.get(next(iter(words), ""))
         path = f"ragnb {command.name}" if command else "ragnb"
         refusal = spoken(str(usage_refusal(error, command, words)))
-        # Masked, as it may repeat a word of the command line that is a key.
+        # Masked, as it may repeat an API key from the command line.
         on_stderr(f"{masked(one_line(refusal))} {spoken('See')}: {path} --help")
     except (RagnbError, MissingExtraError, OSError) as error:
         # The terminal is gone, nobody reads on.

@@ -57,7 +57,7 @@ def _inputs(command: click.Command, asked: Mapping[str, Any]) -> Iterator[Path]:
         settings = overrides(asked.get("parameters") or ())
     for parameter in command.params:
         is_path = isinstance(parameter.type, click.Path) and not isinstance(parameter.type, Output)
-        # Arguments such as those of compare, and a baseline, are texts: a file, a run, or the name of a system.
+        # Arguments, as those of compare, and a baseline are texts: each a file, a run, or the name of a system.
         may_be_path = isinstance(parameter, click.Argument) or parameter.name == "baseline"
         if not is_path and not may_be_path:
             continue
@@ -84,7 +84,7 @@ def _files_of(
     else:
         yield from matched(place)
         yield from store_files(place)
-        # What is no scenario has no files of its own; the command says what is wrong with it.
+        # What is no scenario names no further files; the command itself says what is wrong with it.
         with suppress(RagnbError, OSError):
             scenario = scenario_of(place, settings)
             yield from scenario_files(scenario, stage=stage, baseline=baseline)

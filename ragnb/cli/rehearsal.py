@@ -15,7 +15,7 @@ from ragnb.schema import METRICS, Metric, Rubric, is_operation, rank_measure
 if TYPE_CHECKING:
     import pandas as pd
 
-# Settings that say nothing of a frame that is scored already, as the rehearsal has one.
+# Settings that do not apply to a frame that is scored already, as that of the rehearsal is.
 _MADE_ELSEWHERE = ("cases", "documents", "scores", "traces", "gold", "llm_profiles", "system")
 _OF_FILES = ("generation", "columns", "encoding", "where", "join", "sample", "expect")
 
@@ -37,7 +37,7 @@ def need_computable(scenario: Scenario, cases: pd.DataFrame, *, has_vectors: boo
     """
     from ragnb.scoring import SCORERS
 
-    # Scores and traces may have any metric.
+    # Scores and traces may bring any metric along.
     if scenario.scores is not None or scenario.traces is not None:
         return
     judge = scenario.llm_profiles.get("judge")
@@ -86,7 +86,7 @@ def need_function(name: str, folder: Path) -> None:
     path = folder.joinpath(*module.split(".")).with_suffix(".py")
     top = module.partition(".")[0]
     if not path.is_file():
-        # Only the package is looked for: to find a module in it, it would have to be imported.
+        # Only the package is looked for, as finding a module in it would import the package.
         if not (folder / top).exists() and find_spec(top) is None:
             raise RagnbError(
                 f"{name!r}: there is no module {module!r}, neither {path.name} beside the scenario nor installed"

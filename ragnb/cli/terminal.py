@@ -51,7 +51,7 @@ def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:
     widths = [max(map(_places, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded = [
-            # Not `ljust`, which counts characters and not the places that they take.
+            # Not `ljust`, which counts characters, not the columns of a terminal that they take.
             cell + " " * (width - _places(cell))
             for cell, width in zip(row, widths, strict=True)
         ]
@@ -130,8 +130,8 @@ def notes() -> Iterator[None]:
         warnings.showwarning = usual
 
 
-# The language of errors and notes, and the command whose options they name. It is known before the command line is
-# parsed, so that what is wrong with that is said in it, too.
+# The language of errors and notes, and the command whose options they name. Both are set before the command line
+# is parsed, so that an error in it is told in that language, too.
 _SPOKEN = ["en", ""]
 
 
@@ -266,7 +266,7 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
             check_outputs(asked)
             return command_function(**asked)
 
-        # As decorators, the last one is applied first: so the help has them in the order of the file.
+        # In reverse, as with decorators, so that the help lists them in the order of the file.
         for flags, row in reversed(_OPTIONS[name].items()):
             settings = _OPTIONS["shared"].get(flags, {}) | row
             settings["type"] = _TYPES.get(settings.get("type", ""))
@@ -305,12 +305,10 @@ def as_options(text: str, command: str = "") -> str:
     >>> print(as_options("write gates=[{'name': 'recall', 'op': '>='}]"))
     write -p 'gates=[{name: recall, op: ">="}]'
     """
-    # Every second part is a line of Python, which stays one.
+    # Every second part is a Python call, which stays as it is.
     parts = _PYTHON_CALL.split(text)
-    for wording in (
-        command,
-        "settings",
-    ):  # an option of the command, before the setting of a scenario
+    # An option of the command goes before a setting of the scenario.
+    for wording in (command, "settings"):
         for pattern, written in _OPTIONS["wording"].get(wording, {}).items():
             parts[::2] = [re.sub(pattern, written, part) for part in parts[::2]]
     # A message may hold several findings, one a line.
@@ -350,7 +348,7 @@ def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, A
     from ragnb.scenario import Scenario
 
     def check(key: str) -> None:
-        # Without a value nothing is replaced, and an unknown name is refused.
+        # With None nothing is replaced, but an unknown name is refused.
         Scenario.without_files().replace(**{key: None})
 
     settings = _pairs("-p", "level=0.9", parameters, check)

@@ -35,7 +35,7 @@ def usage_refusal(
         return _unknown_option(error, command, args)
     message = one_line(error.format_message())
     sentence = message.rstrip(".")
-    # Of its two errors with an option click gives one the parameter, the other one the flag.
+    # Of click's two errors about an option, one has the parameter and the other the flag.
     flag = getattr(error, "option_name", None)
     parameter = getattr(error, "param", None)
     if isinstance(parameter, click.Option):
@@ -67,7 +67,7 @@ def example_line(command: click.Command) -> str:
     lines = [line.strip() for line in cleandoc(command.help or "").splitlines()]
     examples = [line for line in lines if line.startswith(f"ragnb {command.name} ")]
     if examples:
-        # Spaces part an example from what it is for.
+        # Several spaces set an example off from what it is for.
         return examples[0].partition("   ")[0].strip()
     return ""
 
@@ -102,6 +102,6 @@ def _words_after(flag: str, args: Sequence[str]) -> str:
             return word.partition("=")[2]
         if word == flag:
             following = args[place + 1 :]
-            # Not up to a single "-", with which a negative number begins.
+            # Up to the next "--": a single "-" may begin a negative number.
             words += takewhile(lambda word: not word.startswith("--"), following)
     return " ".join(words)

@@ -86,7 +86,7 @@ def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "
         if status in have:
             word = nw.col(status).cast(nw.String)
             conditions.append(word.is_null() | word.is_in([*_OPEN]))
-        # Where every blank is intended, it needs no explanation.
+        # Where blanks are declared not to apply, none needs an explanation.
         if "not_applicable" not in (metric.blank, blank):
             reasons = _explanations(metric, partly_filled, have)
             if not reasons:
@@ -140,7 +140,7 @@ def _explanations(
     metric: Metric, partly_filled: Sequence[str], have: Collection[str]
 ) -> list[nw.Expr]:
     """Return the conditions under which an empty cell of a metric has an explanation in its row."""
-    # A field that no row has explains no single cell.
+    # A field that is empty in every row does not explain why some cells are.
     reasons = [nw.col(field).is_null() for field in metric.needs if field in partly_filled]
     if f"{metric.name}__reason" in have:
         reason = nw.col(f"{metric.name}__reason").cast(nw.String)
@@ -189,7 +189,7 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
         failed = word.is_in(["false", "0", "0.0"]).fill_null(False)
         counts.append(count_where(lacking & failed, "failed"))
     counted = collected(opened(frame).select(*counts)).to_dict(as_series=False)
-    # A sum over no rows is null in SQL.
+    # In SQL a sum over no rows is null.
     n_lost = counted["lost"][0] or 0
     n_failed = counted.get("failed", [0])[0] or 0
     return Answers(int(counted["rows"][0]), int(n_lost), int(n_failed), known=True)
@@ -282,7 +282,7 @@ def make_account(
     for system, given in answers.items():
         asked = [of_set for of_set in coverage if of_set.system == system]
         if expect is not None:
-            # An answer that failed came, and is lost among the answers.
+            # A failed answer did come: it is counted as lost among the answers, not here.
             seen = min(expect, given.rows - given.lost + given.failed)
             asked.append(Coverage("expect", system, expect, seen))
         for of_set in asked:
@@ -292,7 +292,7 @@ def make_account(
             rows.append(
                 _row("answers", "answers", system, given.rows, given.lost, failed=given.failed)
             )
-        # The same answer may be lost of several sets: the largest loss counts, not their sum.
+        # Several sets may lack the same answer: the largest loss counts, not their sum.
         lost_answers = max([given.lost, *(of_set.expected - of_set.seen for of_set in asked)])
         absent = _absent_cells(asked, metrics, blank)
         if expect is not None:
@@ -424,7 +424,7 @@ def _of_rate(row: Mapping[Any, Any], given: Answers, lost_answers: int) -> dict[
     n = int(row["n"])
     failed = max(0, int(row["n_failed"]) - given.failed)
     n_rows = n + int(row["n_failed"]) + int(row["n_missing"]) + int(row["n_not_applicable"])
-    # Of a rate that some answers have no part in, nobody knows how many of the lost ones would have had.
+    # Where a rate does not apply to every answer, nobody knows to how many of the lost ones it would have applied.
     applies_to_all = n == given.rows - given.lost
     worst = math.nan
     if applies_to_all:
@@ -464,7 +464,7 @@ def _absent_cells(
         questions = of_set.questions
         if questions is None or of_set.came is None or of_set.came.all():
             continue
-        # As rows without any score they are marked as those of the run are: what does not apply is not lost.
+        # Marked like the rows of the run, with every score empty: what does not apply is not lost.
         rows = questions.drop(columns=[name for name in empty if name in questions])
         rows = rows.assign(**empty)
         rows = mark_unanswerable(rows, metrics=quality)
@@ -473,6 +473,6 @@ def _absent_cells(
         for name in empty:
             status = rows.get(f"{name}__status", unmarked)
             n_lost = int((status[~of_set.came] != "not_applicable").sum())
-            # The same question may be missing of several sets.
+            # Several sets may lack the same question.
             cells[name] = max(cells.get(name, 0), n_lost)
     return cells

@@ -140,7 +140,7 @@ def rows_without_score(frame: pd.DataFrame, metrics: pd.DataFrame) -> list[dict[
     if not names:
         return []
     is_missing = frame[names].isna().to_numpy()
-    # Rows that lack the same metrics are told together.
+    # Rows that lack the same metrics are reported together.
     rows_by_flags: dict[tuple[bool, ...], list[int]] = {}
     for place in np.flatnonzero(is_missing.any(axis=1)).tolist():
         flags = tuple(is_missing[place].tolist())
@@ -269,7 +269,7 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
             roles |= dict.fromkeys(in_frame[:1], target)
     if not {"chunks", "retrieved_contexts"} & {*frame.columns}:
         cells = {name: list(frame[name]) for name in there_in_order(frame)}
-        # The first alone is looked for: of each column all cells are read.
+        # Only the first is needed, and each further column would be read cell by cell.
         roles |= dict.fromkeys(islice(passage_columns(cells), 1), "chunks")
     failures = {name: list(frame[name]) for name in failure_columns(there_in_order(frame))}
     if "answer" in frame and outcomes(failures, list(frame["answer"])) is not None:

@@ -99,7 +99,7 @@ def case_coverage(
         rows_asked = streams.of_system(asked, name)
         came = _matched(rows, of_name)
         if came is None:
-            # By counts: what `where` dropped is not expected, and the first cases are taken for those that came.
+            # By counts alone: what `where` dropped is not expected, and the first cases are taken to have come.
             n_rows = streams.size(rows)
             n_dropped = streams.size(rows_asked) - n_rows
             expected = max(len(of_name) - n_dropped, 0)
@@ -217,7 +217,7 @@ def _systems(frame: Any, scored: Sequence[Any]) -> list[Any]:
     if not of_rows:
         return [None]
     names = list(dict.fromkeys([*of_rows, *scored]))
-    # Scores of a single system name none.
+    # None stands for the scores of a single system.
     if len({*names} - {None}) > 1:
         return names
     return [None]
@@ -232,7 +232,7 @@ def _matched(rows: Any, cases: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
         names = cases[key].astype("string").str.strip()
         text = nw.col(key).cast(nw.String).str.strip_chars()
         of_rows = opened(rows).select(text.alias(key)).drop_nulls(key)
-        # Of a query only keys of cases leave the engine.
+        # Only keys that cases have leave the engine of a query.
         is_of_case = nw.col(key).is_in(names.dropna().unique().tolist())
         found = collected(of_rows.filter(is_of_case).unique())[key].to_list()
         has_row = names.isin(found).to_numpy(dtype=bool)

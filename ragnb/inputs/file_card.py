@@ -221,7 +221,7 @@ class FileCard:
 
     def _needs(self, say: Any) -> Iterator[str]:
         """Yield which columns would tell more."""
-        # A list of the file may be read as several columns, see `columns`.
+        # A list in the file may stand for several columns, see `columns`.
         roles = {ours for meant in self.columns.values() for ours in meant.split(", ")}
         lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in roles]
         if lacking:
@@ -273,7 +273,7 @@ class FileCard:
         of_scale = translated(row["scale_evidence"], self.lang)
         of_direction = translated(row["direction_evidence"], self.lang)
 
-        # One source for both, such as the layout of a tool, is named once.
+        # Evidence for both, such as the layout of a tool, is given once.
         if of_scale == of_direction:
             shown = [_because(say, f"{scale}, {better}", of_scale)]
         else:
@@ -329,7 +329,7 @@ class FileCard:
 
 _FRAME = "frame"  # the variable that stands for a frame in memory, which has no path
 _IN_SCENARIOS = ("scores", "traces", "ratings", "cases")
-# By kind, the columns without which less can be said.
+# The columns without which less can be said, by kind of file.
 _NEEDED = {
     "scores": ("doc_name", "question", "system"),
     "traces": ("answerable", "ts", "doc_name"),

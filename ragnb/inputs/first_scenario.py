@@ -100,7 +100,7 @@ def _gate(row: Mapping[Any, Any]) -> tuple[Gate, bool]:
     metric = Metric(name, low, high, row["better"], role="quality")
     known = METRICS.get(name)
     threshold = None
-    # The thresholds of the rules are of the scale that METRICS gives the metric.
+    # The thresholds of the rules are on the scale that METRICS gives the metric.
     if known is not None and (known.scale, known.better) == (metric.scale, metric.better):
         threshold = warning_bars(RULES, [known]).get(name)
     is_shown = threshold is not None

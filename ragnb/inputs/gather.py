@@ -144,7 +144,7 @@ class Inputs:
     ) -> None:
         """Record the origin of an input and how its rows were used."""
         if origin.get("path"):
-            # The name alone, of paths of Windows too.
+            # The name alone, also of a Windows path.
             name = str(origin["path"]).replace("\\", "/").rsplit("/", 1)[-1]
             self.files.append(
                 {
@@ -170,7 +170,7 @@ def gather(
     """
     gold_source = scenario.gold if gold is None else gold
     inputs = Inputs()
-    # A column that is picked has to be in one of the files, not in each of them.
+    # A picked column has to be in one of the files, not in each of them.
     picks = SharedPicks(scenario.columns)
     options: dict[str, Any] = {"columns": picks or None, "encoding": _encoding_of(scenario)}
     scores_source = scenario.scores
@@ -210,7 +210,7 @@ def gather(
     elif scenario.cases is not None and not scenario.sample:
         inputs.cases = inputs.read("cases", reading_of_cases, scenario.cases, **options)
     inputs.read_rated(scenario)
-    # All files are read: a pick that none of them had is refused.
+    # Only now that all files are read, a pick that none of them had is refused.
     picks.need_all()
     if scores is not None and traces is not None:
         inputs.frame = _joined(scores, traces)
@@ -224,7 +224,7 @@ def gather(
 
 
 def _encoding_of(scenario: Scenario) -> str | None:
-    """Return the encoding that a scenario was told, None for the default: readers then find out."""
+    """Return the encoding that a scenario names; None for UTF-8, which readers take by themselves."""
     if scenario.encoding == "utf-8":
         return None
     return scenario.encoding
@@ -256,7 +256,7 @@ def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> 
 
 def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
     """Keep the rows whose columns equal the scenario's `where`."""
-    # Of scores and traces the scores, which are read first.
+    # Where there are scores and traces these are the scores, which are read first.
     if inputs.read_rows is None:
         inputs.read_rows = frame
     if scenario.where:
@@ -270,7 +270,7 @@ def _labelled(
 ) -> Any:
     """Return the traces that `where` and `sample` keep, labelled; `scored` are the systems of the scores."""
     traces = _kept(inputs, "traces", scenario, read)
-    # False, without a sample; True says that the rows are one already.
+    # `sample` is a share, or False without one; True says that the rows are a sample already.
     if not isinstance(scenario.sample, bool):
         traces = _sampled(inputs, scenario, traces, scenario.sample)
     frame = labelled(inputs, scenario, traces, gold)

@@ -73,7 +73,7 @@ def metric_table(reading: Reading) -> pd.DataFrame:
         if "answer" in frame and tells_if_answered(list(cells), name, list(frame["answer"])):
             continue
         values = pd.to_numeric(cells).astype(float).dropna()
-        # Whether it is a metric without a declaration.
+        # Whether the column counts as a metric without a declaration.
         counts = name in of_tool or (name in METRICS and name not in with_open_fact)
         if not len(values) or (not counts and why_no_candidate(name, values)):
             continue
@@ -163,7 +163,7 @@ def _gaps(frame: pd.DataFrame, name: str, n: int) -> dict[str, int]:
         status = frame[f"{name}__status"]
         n_failed = int(status.eq("failed").sum())
         n_not_applicable = int(status.eq("not_applicable").sum())
-    # A cell with a number may have such a status, too.
+    # Not below 0: a cell with a number may have such a status, too.
     n_missing = max(len(frame) - n - n_failed - n_not_applicable, 0)
     return {"n_missing": n_missing, "n_failed": n_failed, "n_not_applicable": n_not_applicable}
 

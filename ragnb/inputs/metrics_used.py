@@ -123,7 +123,7 @@ def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns:
 
 def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a metric that a scenario names and of which a fact is open."""
-    # The keys of a scenario that name metrics, with each name; a metric that is declared has no open fact.
+    # Each name that a scenario gives for a metric, with its key. No fact of a declared metric is open.
     named = [("metrics", item) for item in scenario.metrics or () if isinstance(item, str)]
     named += [("gates", gate.metric) for gate in scenario.gates or ()]
     named += [("metric_weights", name) for name in scenario.metric_weights or ()]

@@ -36,7 +36,7 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
     """
     overrides, gold = gold_in_memory(overrides)
     scenario, frame = _opened(source, overrides, has_gold=gold is not None)
-    # A file or a frame without a scenario file and without gold: what it is, its contents have to say.
+    # Without a scenario file and without gold, only the contents of a file or frame say what it is.
     is_alone = not isinstance(source, Scenario) and scenario.path is None
     is_alone = is_alone and scenario.gold is None and gold is None
     path = scenario.scores if is_alone else None

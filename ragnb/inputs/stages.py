@@ -29,7 +29,7 @@ STAGES = ("evaluate", "judge")
 MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
 """The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
-# Inputs that count only where a stage stopped early, because the gates were settled.
+# Inputs that matter only where a stage stopped early because the gates were decided.
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
 """For a kernel, the folder in which the command was given: its own working directory is that of the run."""
@@ -155,7 +155,7 @@ def _digest_of(documents: Path) -> str:
     if documents.is_dir():
         files = sorted(path for path in documents.rglob("*") if path.is_file()) or [documents]
     states = [path.stat() for path in files]
-    # Of a file that is written again, one of these changes.
+    # One of these changes when a file is written again.
     marks = [
         (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for state in states
     ]

@@ -179,9 +179,9 @@ def _equal(frame: Any, column: str, value: Any) -> Any:
     kind = rows.collect_schema()[column]
     text = str(value)
     if kind == nw.Boolean:
-        text = text.lower()  # engines write true and false so
+        text = text.lower()  # as engines write true and false
     is_equal = cell.cast(nw.String) == text
-    # As text 1 and 1.0 are two.
+    # As texts, 1 and 1.0 would differ.
     if kind.is_numeric() and isinstance(value, int | float):
         is_equal = cell == value
     return rows.filter(is_equal).to_native()
@@ -215,7 +215,7 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
     if of_diagnoses and "sample_id" in have:
         others = collected(ranked.filter(is_named).sort(order).head(MOST_SHOWN)).to_polars()
         worst = pl.concat([worst, others.join(worst, on=order, how="anti")])
-    # The ids that order Spark's rows are columns of theirs.
+    # Spark's rows are ordered by their own ids, which stay; a row number goes.
     return shown_rows(worst.drop(keys if is_numbered else ["__score", "__rank"]))
 
 

@@ -64,7 +64,7 @@ def _planned(scenario: Scenario) -> list[Metric]:
         return [known[name] for name in names if name in known]
     if scenario.rubric is not None:
         return list(scenario.rubric.metrics)
-    # Cases that are generated bring their gold along.
+    # Generated cases come with their gold.
     has_gold = scenario.cases is None or gold.has_gold(cases_of(scenario))
     names = default_metrics(has_judge="judge" in scenario.llm_profiles, has_gold=has_gold)
     return [METRICS[name] for name in names if name in METRICS]

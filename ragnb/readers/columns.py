@@ -102,7 +102,7 @@ def last_turn(cell: Any) -> UnnestedCell:
     turns = user_turns(cell)
     if turns:
         return UnnestedCell(turns[-1], "mapped")
-    # So a list of messages of LangChain is printed, which is a conversation that cannot be parsed.
+    # LangChain's messages print like this: a conversation, but not one that can be parsed.
     if isinstance(cell, str) and cell.startswith("[HumanMessage("):
         return UnnestedCell(cell, "unparsed")
     return UnnestedCell(cell, "")
@@ -189,7 +189,7 @@ def _is_read(cells: pd.Series[Any], name: str, typed: bool) -> bool:
     """Whether no cell of a case column would change, as those of few texts do."""
     if name in LISTS:
         return typed
-    # The texts that `as_id` and `as_text` take for a missing cell.
+    # The texts that `as_id`, `as_text` and `_present_text` take for a missing cell.
     if name in IDS:
         missing_words = [""]
     elif typed:
@@ -246,7 +246,7 @@ def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> 
     known: Mapping[str, Metric] = METRICS
     if selected:
         known = {name: METRICS[name] for name in selected if name in METRICS}
-    # The caller's come last, because theirs replace ours of the same name.
+    # The caller's come last, so that they replace ours of the same name.
     return {name: metric for name, metric in {**known, **own}.items() if name in columns}
 
 

@@ -28,7 +28,7 @@ from ragnb.readers.encodings import likely_encoding
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200  # unpacked ÷ packed; deflate can reach 1,032, of nothing but zeros
 _UNSUSPECTED = 1 << 26  # bytes, which are unpacked whatever the ratio: they do no harm
-# By the first bytes of files that no reader of text reads: what they are, and what to do.
+# By their first bytes, the files that cannot be read as text: what they are, and what to do.
 _KINDS = {
     b"PK\x03\x04": "is a zip archive, or an Excel workbook: unpack it, or name it .xlsx",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
@@ -48,7 +48,7 @@ _ZIPPED = {
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 _HEAD = 1 << 16  # bytes at an end of a file, where its format shows
-# What `zipfile` and what unpacks for it raise; RuntimeError of a member that needs a password.
+# What `zipfile` and its decompressors raise; a RuntimeError is about a member that needs a password.
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
 
@@ -145,7 +145,7 @@ class Document:
                 f"encoding={self.encoding!r} is not known; try 'utf-8' or 'gb18030'"
             ) from error
         except UnicodeError as error:
-            # Some codecs, such as idna, raise a plain `UnicodeError`, which has no place.
+            # Some codecs, such as punycode, raise a plain `UnicodeError`, which has no place.
             at = getattr(error, "start", 0)
             where = place(self.path, data.count(b"\n", 0, at) + 1)
             raise RagnbError(

@@ -62,8 +62,8 @@ def read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
     for part, why in damage[:LISTED_LINES]:
         report.add("bad_line", None, f"{place(part)}the record is damaged: {why}")
     report.add("bad_line", None, "further bad lines", len(damage[LISTED_LINES:]))
-    # Where the log says how many samples it has, `of_inspect` counted those of the lost parts. Else each part is
-    # at least one.
+    # Where the log says how many samples it has, `of_inspect` has already counted those of lost parts. Otherwise
+    # each lost part counts as one sample, the fewest it can hold.
     missing = max(len(damage) - report.damaged, 0)
     report.lines += missing
     report.damaged += missing
@@ -128,7 +128,7 @@ def of_inspect(
     total = _object_in(about, "results").get("total_samples")
     n_expected = len(ids) * epochs or total or 0
     status = about.get("status")
-    # Of a run that did not end and does not say how many samples it has, at least one is taken to lack.
+    # A run that did not end and does not say how many samples it has is taken to lack at least one.
     if status not in (None, "success") and not n_expected:
         n_expected = len(records) + 1
     n_lacking = n_expected - len(records)
@@ -162,7 +162,7 @@ def _member(packed: zipfile.ZipFile, name: str) -> bytes:
     stream.seek(name_length + extra_length, os.SEEK_CUR)
     packed_data = stream.read(info.compress_size)
     data: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(packed_data)
-    # `packed.read` would compare it.
+    # `packed.read` checks this itself; the raw bytes were read past it.
     if zlib.crc32(data) != info.CRC:
         raise zipfile.BadZipFile(f"{name} has a wrong checksum")
     return data

@@ -94,7 +94,7 @@ def mark_minus_one(raw: Raw, metric: Metric, report: Lossy) -> None:
     if isinstance(cells, pd.Series) and not is_text(cells):
         numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
     elif any(_may_be_minus_one(cell) for cell in cells):
-        # NumPy makes NaN of what is no number, which is None.
+        # `as_number` returns None for what is no number, and NumPy makes NaN of it.
         numbers = np.array([as_number(cell) for cell in cells], dtype=float)
     else:
         return
@@ -253,7 +253,7 @@ def _row_errors(raw: Raw) -> dict[int, str]:
         if is_success_column(column):
             failed_rows = _false_rows(raw.columns[column])
             reasons = dict.fromkeys(failed_rows, f"{column}: false") | reasons
-    # After the others, because its own words say more than a status or a flag.
+    # Columns of errors come last, because their words say more than a status or a flag.
     for column in list(raw.columns):
         if is_error_column(column):
             reasons |= _texts_of(raw, column)
@@ -288,7 +288,7 @@ def _texts_of(raw: Raw, column: str) -> dict[int, str]:
         word = text.casefold()
         if word in SAYS_NOTHING or is_number_text(word):
             continue
-        # A flag says nothing but its name.
+        # A flag has no words but the name of its column.
         if word == "true":
             text = f"{column}: true"
         texts[row] = text

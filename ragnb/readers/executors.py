@@ -70,7 +70,8 @@ def reduced(
 
     width = min(WIDTH, frame.sparkSession.sparkContext.defaultParallelism)
     of_partitions = frame.mapInArrow(reduce_rows, "made binary")
-    # Once more on the executors: a frame may have thousands of partitions, and the driver gets a few results.
+    # Reduced once more on the executors: a frame may have thousands of partitions, and the driver is to get only a
+    # few results.
     rows = of_partitions.repartition(width).mapInArrow(reduce_again, "made binary").collect()
     results = list(_unpacked(row[0] for row in rows))
     if not results:
@@ -128,5 +129,5 @@ def _arrow(frame: pl.DataFrame) -> Any:
     """Return a Polars frame as the Arrow table that Spark reads, which knows no categories."""
     categories = [name for name, kind in frame.schema.items() if kind in (pl.Enum, pl.Categorical)]
     as_texts = frame.with_columns(pl.col(categories).cast(pl.String))
-    # The newest level has views of texts.
+    # At the newest level texts become string views, which not every reader of Arrow knows.
     return as_texts.to_arrow(compat_level=pl.CompatLevel.oldest())

@@ -61,9 +61,8 @@ _BEFORE = frozenset(_DIRECTION["before"])  # turn the word behind them: non_toxi
 _BEHIND = frozenset(_DIRECTION["behind"])  # turn the word before them: error_free
 _WHOLE = frozenset(_DIRECTION["whole"])  # stems that count only as a whole word
 _NEUTRAL = frozenset(_DIRECTION["neutral"])  # say nothing behind another word: toxicity_score
-_HEADS = frozenset(
-    _DIRECTION["heads"]
-)  # what a name is about that ends with them: refusal_accuracy
+# What a name with words for both is about, where it ends in one of these: refusal_accuracy.
+_HEADS = frozenset(_DIRECTION["heads"])
 _TOKEN = re.compile(r"[^\W_]+")
 # Where words begin without a sign between them, as in errorRate.
 _CAMEL = re.compile(r"(?<=[a-zа-я0-9])(?=[A-ZА-Я])")

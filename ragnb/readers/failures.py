@@ -14,7 +14,7 @@ from ragnb.readers.raw import Lossy, Raw, absent
 NESTED = tomllib.loads(Path(__file__).with_name("nested.toml").read_text(encoding="utf-8"))
 _WORDS = {kind: {*words} for kind, words in NESTED["outcome"].items()}
 _KINDS = {name: kind for kind, names in NESTED["failure"].items() for name in names}
-# Of a column in which some are missing, pandas makes floats.
+# With ``.0``, as pandas makes floats of a column of codes in which some are missing.
 _HTTP = re.compile(r"[1-5]\d\d(\.0)?")
 # Words of columns that say when a call was made, or how long it took.
 _TIMES = frozenset(NESTED["times"]["words"])
@@ -57,7 +57,7 @@ def outcomes(
     """
     kinds = failure_columns(columns)
     cells = {name: list(columns[name]) for name in kinds}
-    # An error is understood in any words, and its empty cells say that there was none.
+    # Any words in a column of errors are understood, and its empty cells say that there was no error.
     speaking = [
         name
         for name, kind in kinds.items()

@@ -48,7 +48,7 @@ def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
         ) from error
     check_unpacked(document, text_bytes(frame))
     columns = from_engine(nw.from_native(frame))
-    # So pandas calls an index without a name.
+    # The names that pandas gives the levels of an index without names.
     unnamed_levels = [name for name in columns if re.fullmatch(r"__index_level_\d+__", name)]
     for name in unnamed_levels:
         cells = columns.pop(name)
@@ -64,7 +64,7 @@ def _read_qrels(document: Document, report: Lossy, strict: bool) -> Raw:
         row = text.split()
         if not row:
             continue
-        # Any text may be called .txt: the relevance, a whole number, tells a table of TREC.
+        # Any text may be called .txt: four fields with a whole number at the end tell qrels.
         if len(row) != 4 or not re.fullmatch(r"-?\d+", row[3]):
             raise RagnbError(
                 f"{place(document.path, line)}found {' '.join(row)[:80]!r}, expected query, iteration, passage "
@@ -93,7 +93,7 @@ class Format:
     read: Callable[[Document, Lossy, bool], Raw]
 
 
-# Of the separators that a table may have, that of its name comes first.
+# Where the first line does not decide between the separators of a table, the first counts: that of the extension.
 FORMATS: tuple[Format, ...] = (
     Format("csv", (".csv",), partial(separated, ",;\t|")),
     Format("tsv", (".tsv", ".tab"), partial(separated, "\t,;|")),
@@ -174,7 +174,7 @@ def _read_documents(
             lossy = Lossy()
             raw = reader.read(document, lossy, strict)
             raws.append(raw)
-            # A reader that does not count records has lost none: each is a row.
+            # A reader that does not count records has lost none: each record is a row.
             if not lossy.lines:
                 lossy.expect(len(raw))
             name = document.path.name if len(documents) > 1 else None

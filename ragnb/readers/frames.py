@@ -135,7 +135,7 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
         return made
     our_names = nw.from_native(frame).collect_schema().names()
     their_names = nw.from_native(called).collect_schema().names()
-    # `canonical` keeps the order of the columns and adds levels of the index behind them: ours may be more.
+    # `canonical` keeps the order of the columns and appends levels of the index, so `our_names` may be longer.
     pairs = zip(our_names, their_names, strict=False)
     renamed = {ours: theirs for ours, theirs in pairs if ours != theirs}
     if isinstance(made, pd.DataFrame):
@@ -219,7 +219,7 @@ def _from_pandas(source: pd.DataFrame, report: Lossy) -> dict[str, Values]:
     check_columns(source)
     levels = [name for name in index.names if name is not None and name not in source.columns]
     whole = source.reset_index(levels) if levels else source
-    # pandas tells the column 1 from the column "1", and files do not.
+    # pandas tells the columns 1 and "1" apart; files do not.
     names = [str(name) for name in whole.columns]
     refuse_twice(names)
     return {name: column(whole.iloc[:, i]) for i, name in enumerate(names)}

@@ -88,7 +88,7 @@ def grades_of_words(counts: Mapping[str, int]) -> Grades | None:
             return Grades(numbers, (0, float(whole)), f"its cells are parts of {whole}", False)
         return None
     if all(is_number_text(word.strip()) for word in counts):
-        # Plain numbers are read as such.
+        # Plain numbers need no table of words: they are read as numbers elsewhere.
         if not any("," in word for word in counts):
             return None
         return Grades({word: as_number(word) for word in counts}, None, "decimal commas", False)
@@ -101,7 +101,7 @@ def _counted(cells: Values) -> Counter[str]:
         if cells.dtype != bool:
             return Counter()
         return Counter({str(value): int(n) for value, n in cells.value_counts().items()})
-    # Passages and answers are told by a few cells, before the distinct ones of a million are counted.
+    # A few cells show a column of passages or answers, before a million distinct texts are counted.
     if any(isinstance(cell, str) and len(cell) > LONGEST_WORD for cell in cells[:_FIRST]):
         return Counter()
     cell_counts: dict[Any, int]

@@ -34,7 +34,7 @@ def told_in_words(file: object = None) -> Iterator[None]:
     try:
         yield
     except RagnbError as error:
-        # Our own message may quote names of a damaged file, which are as long as they like.
+        # Our own message may quote names from a damaged file, which can be of any length.
         longest = 10 * LONGEST_MESSAGE
         if len(str(error)) <= longest:
             raise
@@ -98,7 +98,7 @@ def record_by_record(
         raise
     except Exception as error:
         damage = _damaged(raw, rows, read)
-        # Where every record is damaged, or none of them alone, what is wrong is not the records.
+        # Where every record is damaged, or none is on its own, the records are not what is wrong.
         if not 0 < len(damage) < len(raw):
             raise error
         part = replace(raw, columns=dict(raw.columns))

@@ -29,7 +29,7 @@ def identify(raw: Raw, report: Lossy) -> None:
     named.sort(key=lambda name: _RANKED_IDS.index(plain(name)))
     has_questions = "question" in raw.columns
     if "sample_id" in raw.columns:
-        # Where it repeats, it is that of questions.
+        # A `sample_id` that repeats is already that of questions.
         if raw.distinct("sample_id") < size:
             return
         repeated = [
@@ -78,7 +78,7 @@ def _repeats_as_questions(raw: Raw, name: str) -> bool:
     for owner in owners:
         systems = raw.distinct(owner)
         once_each = raw.distinct(name, owner) == size
-        # Some systems may lack questions, but at least half of all pairs are there.
+        # Some systems may lack questions, but at least half of all pairs must be there.
         mostly_complete = 2 * size >= values * systems
         if systems > 1 and once_each and mostly_complete:
             return True

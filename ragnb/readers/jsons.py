@@ -38,14 +38,14 @@ _LOOKED_AT = 1 << 20  # bytes
 _MOST_PLACES = 100
 # The first key of a line, with which the other records of the file most likely begin, too.
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
-# A key, a text that is none, or a brace: texts are matched so that what looks like a key in them is skipped.
+# A key, any other text, or a brace: texts are matched too, so that what looks like a key inside one is skipped.
 _TOKEN = re.compile(
     r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL
 )
 # Only an escape of \ud800 … \udfff can become a lone surrogate: bytes of one are no UTF-8.
 _SURROGATE = re.compile(rb"\\u[dD]")
 _REPLACED = "records with lone surrogates, replaced by U+FFFD"
-# What the records, or the columns, of samples have one of.
+# Samples have at least one of these, as a key of each record or as a column.
 _SAMPLE = {"question", "answer"}
 
 # Files of tools without results, by a key of theirs: what they are, and where the results are.
@@ -109,8 +109,8 @@ class _BadLine(NamedTuple):
     why: str
 
 
-# What a line holds: a record, or None and why there is none, and whether lone surrogates in it were replaced. No
-# NamedTuple, which for each of a million lines takes a tenth of the time of their reading.
+# What a line holds: a record, or None and why there is none, and whether lone surrogates in it were replaced. Not
+# a NamedTuple: to make one for each of a million lines takes a tenth of the time of reading them.
 _Line = tuple[dict[str, Any] | None, str, bool]
 
 
@@ -190,7 +190,7 @@ def first_records(document: Document, most: int) -> list[dict[str, Any]]:
     [{'q': 1}, {'q': 2}]
     """
     records = list[dict[str, Any]]()
-    # A key twice ends the look ahead; the reading of the whole file refuses it with its place.
+    # A repeated key ends this look ahead; reading the whole file refuses it with its place.
     with suppress(_Twice):
         for _, line in islice(_lines(document), most):
             record, _, _ = _record(line)
@@ -204,7 +204,7 @@ def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:
     if document.is_utf8:
         opened: Any = document.open()
     else:
-        # UTF-7 decodes to lone surrogates, too: their line is bad, and not the whole file.
+        # UTF-7 may decode to lone surrogates: then their line is bad, not the whole file.
         opened = io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
     with opened as stream:
         for number in count(1):
@@ -238,7 +238,7 @@ def _record(line: bytes | None) -> _Line:
     except json.JSONDecodeError as error:
         return _no_record(f"no JSON at character {error.pos + 1} ({error.msg})")
     except (ValueError, RecursionError) as error:
-        # Limits of Python: a number of more than 4,300 digits, or about a thousand brackets that are open.
+        # Limits of Python: a number of more than 4,300 digits, or about a thousand nested brackets.
         return _no_record(f"no JSON that can be read ({str(error)[:80]})")
     if not isinstance(value, dict):
         return _no_record(f"found {type(value).__name__}")
@@ -270,7 +270,7 @@ def records_in(line: bytes) -> int:
     first_key = _FIRST_KEY.match(text)
     if first_key:
         pattern = rf"{re.escape(first_key[0])}|{pattern}"
-    # From 1 on: the record that the line begins with is counted whatever it is.
+    # From 1 on: the record with which the line begins is always counted.
     places = islice(re.compile(pattern).finditer(text, 1), _MOST_PLACES)
     return 1 + sum(_begins_record(text, match.start()) for match in places)
 
@@ -281,7 +281,7 @@ def _begins_record(text: str, start: int) -> bool:
     sign_before = text[max(start - 20, 0) : start].rstrip()[-1:]
     if sign_before not in (",", ":", "[", ""):
         return True
-    # It may be nested: then a comma or a bracket follows it. A record is followed by nothing or by the next one.
+    # A nested object is followed by a comma or a bracket, a record by nothing or by the next record.
     with suppress(ValueError, RecursionError):
         _, end = json.JSONDecoder().raw_decode(text, start)
         return text[end:].lstrip()[:1] in ("", "{")
@@ -290,8 +290,8 @@ def _begins_record(text: str, start: int) -> bool:
 
 def read_lines(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read JSON lines; a file that begins as a JSON list, and is one, as that list."""
-    # `read_json` calls this function only for a text that begins with a brace, so that they never call each other
-    # in a circle. What begins as a list and is none, such as lines of lists, is refused below with its line.
+    # `read_json` calls this function only for a text that begins with a brace, so that the two never call each
+    # other in circles. What begins like a list and is none, such as lines of lists, is refused below with its line.
     with suppress(RagnbError), document.open() as stream:
         head = stream.read(1 << 10)
         if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
@@ -385,7 +385,7 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
     """Return the records of an object that holds them under a key of its own, else the object itself."""
     rows = value.get("data")
     if isinstance(rows, list) and isinstance(value.get("schema"), dict):
-        # pandas, ``orient="table"``: a single index is no column of the frame it was, levels of one may be.
+        # pandas, ``orient="table"``: a single index was no column of the frame; levels of several may have been.
         index = value["schema"].get("primaryKey")
         rows_without_index = []
         for row in rows:
@@ -405,13 +405,13 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
     records = _records_in(document, whole, report)
     if records is None:
         return _columns_by_section(value) or value
-    # Records are found in lists without damage; `_records_only` counts it in the list as it was given.
+    # The records were found in a list without its damage; `_records_only` counts that in the list as it was given.
     for one in damaged:
         if one.records is records:
             return one.given
     if any(records is cells for cells in _lists_in(whole)):
         return records
-    # Of several lists made one: what is damaged in any of them comes behind their records.
+    # Where several lists were made one, what is damaged in any of them comes behind the records.
     return [*records, *(row for one in damaged for row in one.given if not isinstance(row, dict))]
 
 

@@ -101,5 +101,5 @@ _READ = {
     "phoenix_evals": read_phoenix,
     "promptfoo_csv": read_promptfoo_csv,
 }
-# What the names of columns alone do not tell by patterns.
+# Further checks of the columns, for layouts that patterns of their names do not tell for sure.
 _FITS = {"haystack": lambda columns: len(systems_beside(columns)) > 1, "long": is_long}

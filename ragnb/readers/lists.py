@@ -59,7 +59,7 @@ def plain_texts(text: str) -> list[str] | None:
     if text[1] == '"' or _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     with suppress(UnicodeError):
-        # `unicode_escape` reads bytes as Latin-1: what is beyond becomes an escape of its own first.
+        # `unicode_escape` reads bytes as Latin-1: characters beyond it are written as escapes first.
         return [
             word[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
             for word in words
@@ -69,14 +69,14 @@ def plain_texts(text: str) -> list[str] | None:
 
 def _parse_python(text: str) -> Any:
     """Return the value of a Python literal, None where it is none; texts without commas are a printed array."""
-    # Without the pairs of backslashes: the second of one does not begin an escape.
+    # Pairs of backslashes are taken out first: the second of a pair does not begin an escape.
     if _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return None
-    # Python joins texts without a comma between them, and so NumPy prints an array.
+    # NumPy prints an array of texts without commas, and Python would join such texts into one.
     if _GLUED.search(text):
         between_texts = _STRING.sub("", text[1:-1]).strip()
         if not between_texts:

@@ -102,7 +102,7 @@ def leave_out_means(raw: Raw, report: Lossy) -> list[str]:
         return []
     if len(labels) == len(raw):
         return list(labels.values())
-    # Their places first, as they are counted in the rows that are there now.
+    # Their places are taken before the rows are dropped, while the row numbers still hold.
     places = ", ".join(raw.where(row).removesuffix(": ") for row in sorted(labels)[:3])
     why = "rows that name no sample but a mean or total"
     raw.drop([row in labels for row in range(len(raw))], "row", why, report)

@@ -294,7 +294,7 @@ def note_metrics(
             evidence = _CANONICAL
         if (name, "scale") not in known_facts:
             raw.fact(name, "scale", (metric.low, metric.high), evidence)
-        # Of a metric with verdicts beside it, `settle_directions` has recorded what these say.
+        # Where verdicts stand beside a metric, `settle_directions` has recorded what they say.
         if (name, "direction") not in known_facts:
             raw.fact(name, "direction", metric.better, evidence)
 
@@ -324,7 +324,7 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
     for name, cells in numbers.items():
         if name in taken or not may_be_metric(name):
             continue
-        # A flag that is false just where no answer came says that the call failed, and is no score.
+        # A flag that is false exactly where no answer came says that the call failed, and is no score.
         if tells_if_answered(list(cells), name, raw.cells("answer")):
             continue
         given = pd.to_numeric(cells).dropna()
@@ -361,7 +361,7 @@ def note_candidate(
         return  # a metric of METRICS that nobody chose this time
     if (name, "scale") not in told:
         ends = range_of(low, high)
-        # Values that are all 1 may be the least of a scale from 1 to 5 as well.
+        # Values that are all 1 may also be the low end of a scale from 1 to 5.
         is_share = ends == (0, 1) and not (low == high == 1)
         raw.fact(name, "scale", ends, f"values from {low:g} to {high:g}", open=not is_share)
     if (name, "direction") not in told:

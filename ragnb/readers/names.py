@@ -164,7 +164,7 @@ def rename_map(
         fills_gaps = bool(clash) and target == "question"
         if target not in picked_targets or name in picks or fills_gaps:
             meant[name] = target
-    # Of several columns of one name, the first fills the cell; see `rename_columns`.
+    # Of several columns of one meaning the first fills the cell, see `rename_columns`: the picked ones go first.
     return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
 
 
@@ -267,11 +267,11 @@ def _lookup(
     A misspelling tells ragas before August 2023, whose factuality is faithfulness.
     """
     exact = {name: target for target, others in aliases.items() for name in (target, *others)}
-    # Of "Index" only this spelling is an id: pandas calls the number of a row "index".
+    # "Index" is an id in this spelling only: pandas calls the number of a row "index".
     near_case = {spaced(name): target for name, target in exact.items() if name != "Index"}
     exact |= _names_of(METRICS.values())
     near_metric = {loose(name): target for name, target in exact.items() if target in METRICS}
-    # The caller's metrics count under exactly their names, so only now.
+    # Added after `near_metric` is made, as the caller's metrics count only under their exact names.
     exact |= _names_of(metrics)
     if old_ragas:
         exact["factuality"] = "faithfulness"

@@ -56,7 +56,7 @@ def read_nested(raw: Raw, report: Lossy) -> None:
 
 def read_lists(raw: Raw, report: Lossy) -> None:
     """Fill question, answer and passages from the lists below the records; see `read_nested`."""
-    # The likeliest first, as of a record with several lists the first that says something counts.
+    # The likeliest come first, as the first list of a record that says something counts.
     lists = [name for kind in NESTED["lists"] for name in raw.columns if loose(name) == kind]
     lists = [name for name in lists if any(_items(cell) for cell in raw.columns[name])]
     if not lists:
@@ -313,7 +313,7 @@ def _prepares(fields: Mapping[str, Any]) -> bool:
     """Whether a step is named for what comes before an answer: it rewrites the question, searches or plans."""
     names = [fields.get(key) for key in _STEP["name"]]
     name = " ".join(loose(part) for part in names if isinstance(part, str))
-    # RetrievalQA, say, searches and answers.
+    # A step called RetrievalQA, say, both searches and answers.
     if any(word in name for word in _STEP["answers"]):
         return False
     return any(word in name for word in _STEP["prepares"])
@@ -343,7 +343,7 @@ def _flat(item: Any, depth: int = 0) -> dict[str, Any]:
         if isinstance(inner, Mapping):
             for key, value in inner.items():
                 flat.setdefault(f"{name}.{loose(key)}", value)
-    # {"openinference": {"span": {"kind": …}}}, where attributes come as objects in objects.
+    # Attributes may come as objects in objects: {"openinference": {"span": {"kind": …}}}.
     span = flat.get("openinference.span")
     if isinstance(span, Mapping):
         flat.setdefault("openinference.span.kind", span.get("kind"))
@@ -431,7 +431,7 @@ def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
     for wrapper in _WRAPPERS:
         inner = passage.get(wrapper)
         if isinstance(inner, Mapping):
-            # What stands around it, such as the score, is of the passage too.
+            # What stands around the wrapped object, such as a score, belongs to the passage too.
             around = {key: cell for key, cell in passage.items() if key != wrapper}
             passage = {**around, **inner}
     fields = _named(passage)

@@ -153,8 +153,8 @@ def _expression(text: str) -> str:
         text = f"Document({arguments})"
 
     def without_member(match: re.Match[str]) -> str:
-        # `<ObjectType.TEXT: '1'>` is no Python. The pattern also matches quoted texts, so that one in which such
-        # a member is quoted stays as it is.
+        # `<ObjectType.TEXT: '1'>` is no Python. The pattern matches quoted texts too, so that such a member inside
+        # a text stays as it is.
         return "None" if match[1] else match[0]
 
     return _MEMBER.sub(without_member, text)
@@ -231,7 +231,7 @@ def as_record(row: Any) -> Mapping[str, Any] | None:
     fields = getattr(type(row), "model_fields", None)
     if isinstance(fields, Mapping):
         values = {name: getattr(row, name) for name in fields}
-        # A model has all its fields, also those that nobody set, such as the rubrics of a sample of ragas.
+        # A model has all its fields, even those that nobody set, such as the rubrics of a ragas sample.
         return {name: value for name, value in values.items() if value is not None}
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
         return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}

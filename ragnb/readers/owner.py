@@ -199,7 +199,7 @@ def _unnamed(table: Raw, key: str) -> Sequence[str]:
             continue
         if {*plain(name).split("_"), plain(name)} & _NEVER:
             continue
-        # What reads the cells comes last, as it may be a query over millions of rows.
+        # The checks that read cells come last, as they may be a query over millions of rows.
         if not table.holds_words(name) or table.distinct(name) != n_systems:
             continue
         if table.distinct(key, name) == n_rows:
@@ -233,7 +233,7 @@ def _call_system(table: Raw, owners: Sequence[str], key: str | None, report: Los
     if table.columns.get("system") is not None and "system" not in owners:
         table.columns["system_before"] = table.columns.pop("system")
         report.add("kept", "system", "the same in rows that another column tells apart", len(table))
-    # The questions repeat, and the ids do not: they number rows.
+    # The questions repeat and the ids do not, so the ids only number rows.
     if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
         free_sample_id(table, report)
     names_joined = " / ".join(owners)
@@ -389,7 +389,7 @@ def _systems_in_names(columns: Sequence[str], split: Any) -> list[str]:
         alike = [system for system, others in measures.items() if others == own_measures]
         if len(alike) < 2:
             continue
-        # One measure, or such as everything has, may also be of two parts of one system.
+        # A single measure, or generic ones, may also belong to two parts of one system.
         has_measures = len(own_measures - generic) > 1
         is_known = bool({plain(system) for system in alike} & known)
         if not (has_measures or is_known or answering.issuperset(alike)):
@@ -447,7 +447,7 @@ def stack_systems(raw: Raw, placed: Mapping[str, tuple[str, str]], report: Lossy
     n_rows = len(raw)
     systems = list(dict.fromkeys(system for system, _ in placed.values()))
     shared = [name for name in wide if name not in placed]
-    # Of two columns that are the same of one system, the first counts: reversed, it is the last to be set.
+    # Where two columns are the same one of a system, the first counts: in reverse it is set last.
     cells_of = {placed[name]: wide[name] for name in reversed(wide) if name in placed}
     # All rows of the first system, then all of the next.
     long: dict[str, Any] = {name: list(wide[name]) * len(systems) for name in shared}
@@ -508,7 +508,7 @@ def unlisted(
             listed[kind].add(name)
     unlisted_rows = []
     for row in others:
-        # Only what both have can be compared. First the question, as ids may count the records of each list anew.
+        # Only what both sides have can be compared, the question first: ids may number each list anew.
         names = {kind: name for kind, name in _names_of(row).items() if listed[kind]}
         first_kind = next(iter(names), None)
         if first_kind is None:

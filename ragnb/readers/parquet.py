@@ -41,8 +41,7 @@ def unpacked_bytes(data: bytes) -> int | None:
     >>> unpacked_bytes(b"PAR1") is None
     True
     """
-    # A file ends in its footer, the length of this in four bytes, and the mark.
-
+    # A file ends with its footer, the length of the footer in four bytes, and the mark.
     length = int.from_bytes(data[-8:-4], "little")
     if data[-4:] != _MAGIC or length + 12 > len(data):
         return None
@@ -134,13 +133,13 @@ class _Compact:
             return self.signed()
         if kind == _DOUBLE:
             self.place += 8
-            return None  # no number with a fraction is needed
+            return None  # no field that is read is a double
         if kind == _BINARY:
             length = self.varint()  # moves the place itself
             self.place += length
             return None  # no text is needed
         if kind in (_LIST, _SET):
-            # Four bits of size, all set where it does not fit and follows, and four of the kind.
+            # Four bits of size (all set where the size follows as a number of its own), then four of the kind.
             head = self.byte()
             size = head >> 4 if head >> 4 < 15 else self.varint()
             if size > len(self.data):

@@ -178,7 +178,7 @@ def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     for holder in (fields, metadata):
         if not isinstance(holder, dict | Mapping):
             continue
-        # Without the text itself, as it may stand under a key such as "document".
+        # The text itself is left out, as it may stand under a key such as "document".
         others = _other_fields(holder, text)
         by_loose_name = {loose(key): cell for key, cell in others.items()}
         for key in _DOC_KEYS:
@@ -195,7 +195,7 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     name, and the other fields.
     """
     cells = raw.columns[name]
-    # Nearly all cells are plain lists of texts, which are read without a look at each.
+    # Nearly all cells are plain lists of texts, which need no parser.
     if is_arrow(cells):
         lists = _split(cells)
     else:

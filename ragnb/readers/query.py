@@ -81,7 +81,7 @@ class Query(Raw):
             number.n_unique().alias("n_distinct"),
         )
         low, high, n_distinct = summary.collect(engine="streaming").row(0)
-        # As many whole numbers as from 1 to the greatest: none is left out.
+        # As many different whole numbers as there are from 1 to the greatest: none is left out.
         return bool(low == 1 and high == n_distinct and n_distinct > 1)
 
     def is_plain(self, name: str) -> bool:
@@ -125,9 +125,8 @@ def item_of(frame: pl.LazyFrame, what: pl.Expr) -> Any:
     return frame.select(what).collect(engine="streaming").item()
 
 
-_MOST_CONFIRMED = (
-    10_000  # hashes that occur again and are looked up; of more, a chance of 3e-6 is borne
-)
+# Repeated hashes that a second query confirms; with more of them, a chance of 3e-6 of a wrong count is accepted.
+_MOST_CONFIRMED = 10_000
 
 
 def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
@@ -143,7 +142,7 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     """
     batches = frame.select(hash=key.hash()).collect_batches(maintain_order=False)
     parts = [batch["hash"].to_numpy() for batch in batches]
-    # With an empty part, as `concatenate` refuses a query without batches.
+    # With an empty part in front, as `concatenate` refuses an empty list.
     hashes = np.concatenate([np.empty(0, np.uint64), *parts])
     hashes.sort()
     repeated = hashes[1:][hashes[1:] == hashes[:-1]]

@@ -158,7 +158,7 @@ def is_arrow(cells: Values) -> bool:
 
 def text_series(cells: Any) -> Any:
     """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
-    # Without a Python text for each cell, which takes most of the time and memory.
+    # Straight from Arrow: a Python text for each cell would take most of the time and memory.
     if hasattr(cells, "to_arrow") and _IN_ARROW:
         return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
     return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
@@ -244,7 +244,7 @@ class Raw:
         codes, n_distinct = self._coded(self.columns[names[0]])
         for name in names[1:]:
             other_codes, n_others = self._coded(self.columns[name])
-            # A pair of codes as one number. Numbered again after each column, so that no product overflows.
+            # Each pair of codes as one number, renumbered after each column so that no product overflows.
             codes, pairs = pd.factorize(codes * n_others + other_codes)
             n_distinct = len(pairs)
         return n_distinct

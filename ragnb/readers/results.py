@@ -59,7 +59,7 @@ def spread_results(raw: Raw, report: Lossy) -> None:
     or score, status and reason), and a metric's own objects of a score and a reason."""
     for name in [name for name in raw.columns if is_nest_of_scores(name)]:
         cells = raw.columns[name]
-        # A series of numbers or truth values holds no objects.
+        # A series of numbers or truth values holds no objects and is not gone through.
         if is_text(cells) or not isinstance(cells, pd.Series):
             cells = by_name([unpacked(cell, r"\s*[\[{].*") for cell in cells])
         objects = _objects(cells, _holds_results)

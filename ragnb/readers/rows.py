@@ -69,7 +69,7 @@ def check_samples(raw: Raw, labels: Sequence[str] = ()) -> None:
     texts = []
     if not _signs_of_answers(raw):
         texts = [name for name, cells in raw.columns.items() if _is_text(cells)]
-    # Answers to several questions of a few settings repeat the names of these; each row of totals has its own.
+    # Answers of a few settings to several questions repeat their names; each row of totals has its own.
     if texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
         raise RagnbError(
             f"{place(raw.file)}totals or answers? Rows (columns {listing(raw.columns)}) differ in "
@@ -336,7 +336,7 @@ def _names_in(error: Any) -> set[str]:
     if isinstance(error, Mapping):
         return {str(cell) for cell in error.values() if isinstance(cell, str | int)}
     text = str(error)
-    # Whole, where the error is the question alone, and in words, as in "q7: timeout".
+    # As a whole, where the error is just the question, and word by word, as in "q7: timeout".
     return {text, *re.split(r"[:：\s]+", text)}
 
 
@@ -424,7 +424,7 @@ def _agrees(summary: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
     for name, stated_mean in summary.items():
         cells = [row.get(name) for row in rows]
         numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
-        # How a mean treats the rows without a number is not known.
+        # With gaps, nobody knows whether the mean counted the rows without a number.
         if not _is_score(stated_mean) or len(numbers) != len(rows):
             continue
         n_compared += 1

@@ -221,7 +221,7 @@ def read_table(
         reading = _read(source, columns, None, loose=True, encoding=encoding)
     except RagnbError as error:
         picks = dict(columns or {})
-        # The refusal of two columns of one meaning proposes one of them. Each of several pairs takes a reading.
+        # The refusal of two columns of one meaning proposes one of them; several such pairs take several readings.
         proposed = re.search(r"; pick one, such as columns=(\{.*\})$", str(error))
         if proposed:
             picks |= ast.literal_eval(proposed[1])
@@ -259,7 +259,7 @@ def _read_guarded(
     declared_metrics = [metric for metric in chosen or () if isinstance(metric, Metric)]
     loaded, origin = load(source, report, **how)
     raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
-    # What stands beside a score is found by the score's own name, so before columns get canonical names.
+    # Verdicts and labels beside a score are found by its own name, so before columns get canonical names.
     verdicts_beside(raw)
     labels_beside(raw)
     settle_directions(raw, str(origin["layout"]), declared_metrics)
@@ -280,7 +280,8 @@ def _read_guarded(
     # A caller's choice of columns may have given the column of a tool's metric another name.
     tools = [metric for metric in tools if metric.name in raw.columns]
     settled = settle_metrics(raw, known, tools, declared_metrics, names, report, loose=loose)
-    # Out of range, a metric of a tool is kept as a plain column; one of METRICS is refused by `to_frame`.
+    # A tool's metric that is out of range is kept as a plain column, and so is one of METRICS where a file is only
+    # looked at (`loose`); else `to_frame` refuses that.
     tools = [metric for metric in settled.tools if _fits(raw, metric, report)]
     known = {
         name: metric
@@ -374,7 +375,7 @@ def _scales_and_facts(
     """Return the scales that a tool's layout declares; note what the other columns of numbers may be."""
     note_candidates(raw, frame, list(metrics))
     for name in undeclared_columns(frame):
-        # Of 100: a slip of the pen in a name, not another word.
+        # At least 90 of 100: a misspelling of the name, not another word.
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
@@ -455,7 +456,7 @@ def made_ids(raw: Raw) -> Values:
         return [str(row + 1) for row in range(len(raw))]
     texts = {name: list(map(str, raw.cells(name))) for name in ("question", *keys)}
     rows = pd.DataFrame(texts, dtype=object)
-    # A question that one system answers twice is two samples: its nth row there is the nth of every system.
+    # A question that one system answers twice is two samples: its nth row is the same sample in every system.
     nth = rows.groupby(["question", *keys], sort=False).cumcount()
     samples = rows.groupby([rows["question"], nth], sort=False).ngroup()
     return [str(sample + 1) for sample in samples]
@@ -560,7 +561,7 @@ def applicable_metrics(
     rows = []
     for metric in chosen:
         n_cases_of = Counter(missing_fields(frame, metric.needs))
-        # The fewest missing fields first, so that the cases to which a metric applies lead.
+        # The fewest missing fields first, so that the cases to which a metric applies lead the list.
         for missing in sorted(n_cases_of, key=lambda fields: (len(fields), fields)):
             row = {
                 "metric": metric.name,

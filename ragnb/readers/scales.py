@@ -68,7 +68,7 @@ def judged_scale(
     low, high, is_whole = spans[name]
     if metric.family == RUBRIC:
         return _rubric_scale(name, spans)
-    # Only 0 and 1 of a share may also be the low end of a scale that its neighbours use up to 5 or 10.
+    # Values that are only 0 and 1 may also be the low end of a scale that the neighbours use up to 5 or 10.
     if not is_whole or scale_of_metric != (0, 1) or high > 1 or low < 0:
         return usual
     neighbours: dict[str, tuple[float, float]] = {}
@@ -93,14 +93,13 @@ def _rubric_scale(name: str, spans: Mapping[str, tuple[float, float, bool]]) -> 
     high = max(span[1] for span in judged)
     metric = METRICS[name]
     is_within = metric.low - CLIP <= low and high <= metric.high + CLIP
-    # Values that a narrower scale would hold too do not tell that it is the one of the rubric.
+    # Values that fit a narrower scale as well do not show that the scale is that of the rubric.
     if is_within and range_of(metric.low, min(high, metric.high)) == (metric.low, metric.high):
         evidence = f"values up to {high:g}, on the scale of ragnb's rubric"
         return Scale((metric.low, metric.high), evidence)
     own_low, own_high, own_is_whole = spans[name]
-    only_ones = (
-        own_is_whole and own_low == 1
-    )  # the least of a scale from 1 to 5, or the most of a share
+    # All 1, which is the low end of a scale from 1 to 5 or the high end of a share.
+    only_ones = own_is_whole and own_low == 1
     is_share = own_low >= 0 and own_high <= 1 and not only_ones
     if is_share and high <= 1:
         return Scale((0, 1), "values from 0 to 1")

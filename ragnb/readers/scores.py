@@ -50,7 +50,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     present = values[~np.isnan(values)]
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
-        # With the columns beside it where one judge may have scored them, a scale is proposed.
+        # The proposed scale also spans the columns beside this one where one judge may have scored them all.
         low, high = raw.spans.get(metric.name, (present.min(), present.max()))
         step = two_scales(present) or declare_step(metric.name, low, high)
         raise RagnbError(
@@ -67,7 +67,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
 def _simple_numbers(cells: Any, name: str, report: Lossy) -> npt.NDArray[np.float64] | None:
     """Return numbers, or texts of numbers in the usual notation, as floats at once; None where one is no such."""
     whole = column(cells)
-    # An infinite number goes the long way, where its cell is named.
+    # An infinite number is left to `_numbers`, whose refusal names its cell.
     if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
         if whole.dtype == bool:
             report.add("mapped", name, _SAID_TRUE, len(cells))
@@ -93,7 +93,7 @@ def two_scales(values: npt.NDArray[np.float64]) -> str:
     """
     small = values[(values >= 0) & (values <= 1)]
     large = values[values > 1]
-    # 0 and 1 are on both scales and tell nothing.
+    # 0 and 1 may be on either scale and tell nothing.
     n_fractions = int(((small > 0) & (small < 1)).sum())
     fewest = max(2, _FEW_OF_A_SCALE * len(values))
     if n_fractions < fewest or len(large) < fewest:

@@ -128,7 +128,7 @@ def stream_scores(
     if on_spark(source):
         return stream_spark(source, columns, metrics or ())
     if is_query:
-        # Of the lazy frames that narwhals knows, a relation of DuckDB is turned into Polars' own.
+        # A relation of DuckDB is turned into a query of Polars.
         stream.frame = source if query.implementation.is_polars() else source.pl(lazy=True)
     elif isinstance(source, str | os.PathLike):
         paths = _open_files(stream, source, encoding, report)
@@ -180,7 +180,7 @@ def _open_files(stream: Stream, source: Any, encoding: str | None, report: Lossy
     if format == "parquet" and not any(is_packed):
         stream.frame = scan_parquet(paths)
     elif format == "jsonl":
-        # Bytes when unpacked: texts in JSON take about an eighth of that in gzip.
+        # In bytes when unpacked: gzip packs JSON texts to about an eighth.
         sizes = [
             path.stat().st_size * (8 if packed else 1)
             for path, packed in zip(paths, is_packed, strict=True)
@@ -226,7 +226,7 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
 def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
     """Return the distinct texts of a column and how often each stands; none where one is long or they are many."""
     cells = frame.select(pl.col(name).cast(pl.String).alias("word")).drop_nulls()
-    # A look at the first rows spares the groups of a column of texts, of which there are as many as rows.
+    # A look at the first rows avoids grouping a column of long texts, which has nearly as many groups as rows.
     is_long = pl.col("word").str.len_chars().max() > LONGEST_WORD
     if item_of(cells.head(_FIRST_ROWS), is_long):
         return {}
@@ -265,7 +265,7 @@ def spans_of(table: Query, names: Iterable[str]) -> dict[str, tuple[float, float
             number.max().alias(f"{name} high"),
             (number == number.floor()).all().alias(f"{name} whole"),
         ]
-    # One query for all columns, as each reads the files anew.
+    # One query for all columns, as each query reads the files anew.
     row = table.frame.select(summaries).collect(engine="streaming").row(0)
     spans = {}
     for name, low, high, whole in zip(flat, row[0::3], row[1::3], row[2::3], strict=True):
@@ -586,7 +586,7 @@ def _failures(
 
     status = text_of(f"{name}__status")
     given_reason = text_of(f"{name}__reason")
-    # What the file says of a score itself counts more.
+    # A status or reason in the file itself counts more.
     failed = blank & reason.is_not_null() & status.is_null()
     new_status = pl.when(failed).then(pl.lit("failed")).otherwise(status)
     new_reason = pl.when(failed & given_reason.is_null()).then(reason).otherwise(given_reason)

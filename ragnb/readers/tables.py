@@ -44,7 +44,7 @@ def separated(separators: str, document: Document, report: Lossy, strict: bool) 
     """Read a file separated by the first of these, or by another that its first line tells of."""
     data = document.data()
     _check_first_line(data, separators, document)
-    # Of a large file the head is enough, as long as nothing but Polars has to look at the rest.
+    # The head of a large file is enough here, as long as only Polars has to look at the rest.
     may_be_quick = len(data) > _LARGE and document.is_utf8
     if may_be_quick:
         text = data[:_HEAD].decode("utf-8-sig", "replace")
@@ -118,7 +118,8 @@ def _separator(text: str, separators: str) -> str:
 
 def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[tuple[int, Any]]:
     """Return the cells of each row, with its line."""
-    limit_before = csv.field_size_limit(LONGEST_CELL)  # of the whole process
+    # A setting of the whole process, which is put back below.
+    limit_before = csv.field_size_limit(LONGEST_CELL)
     lines = list(io.StringIO(text, newline=""))
     rows: list[tuple[int, Any]] = []
     at = 0  # the line at which the next row begins, from 0
@@ -135,7 +136,7 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
                     rows.append((at + 1, row))
                     at = start + reader.line_num
             except csv.Error as error:
-                # A quote may close before its cell ends, as pandas takes it, but not stay open: then csv reads the
+                # A quote may close before its cell ends, as pandas allows, but not stay open: then csv reads the
                 # end of the line as part of the cell.
                 row = next(csv.reader([lines[at].rstrip("\r\n") + "\n"], delimiter=separator))
                 if separator != "\t" or row[-1].endswith("\n"):
@@ -307,7 +308,7 @@ def _laid(
             header = [index_names.get(nth, name) for nth, name in enumerate(header)]
             report.add("left_out", None, "second header row", 1)
             del filled[0]
-    # With a blank row of the header's width, so that there is a column for each name also without any row.
+    # A blank row of the header's width in front gives each name a column even where there is no row.
     cells = zip_longest([""] * width, *(row for _, row in filled), fillvalue="")
     columns = _named(document, header, (list(column[1:]) for column in cells), report)
     lines = [line for line, _ in filled]

@@ -150,7 +150,7 @@ def as_trace(raw: Raw, report: Lossy) -> None:
         return
     came, words = outcome_of_rows
     raw.columns["ok"] = came
-    # A column `ok` alone has no words, and is called what it is already.
+    # A single column `ok` has no words for an error, and is already called what it is.
     if [*names] != ["ok"]:
         error_names = {name for name, kind in names.items() if kind == "error"}
         errors = [error_words(raw.columns, error_names, row) for row in range(len(raw))]
@@ -263,7 +263,7 @@ def _read_gold_ids(raw: Raw, report: Lossy) -> None:
     _read_relevance(raw, report)
     n_several = 0
     for cell in raw.columns["gold_ids"]:
-        # Nothing is split, as an id may hold such a sign itself.
+        # The text is not split, as an id may itself hold such a sign.
         if isinstance(cell, str) and cell.lstrip()[:1] != "[" and _SEVERAL.search(cell):
             n_several += 1
     why = "texts with , or ; each taken as one id; several are a JSON list"
@@ -347,7 +347,7 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
     if "sample_id" in columns:
         query = "sample_id"
     elif column_of["judged"]:
-        # The word for a judgement is sure enough for a query that has no id.
+        # A column named for a judgement makes even a table without ids one of judgements.
         query = "question"
     else:
         return ()
@@ -361,9 +361,8 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
 
 def _of_qrels(raw: Raw, names: _Qrels, report: Lossy) -> None:
     """Make gold of relevance judgements (a row a query and passage): relevant passages are the gold ids."""
-    relevant_of: dict[
-        str, dict[str, float]
-    ] = {}  # of a query: its relevant passages, with their grades
+    # Of each query the relevant passages, with their grades.
+    relevant_of: dict[str, dict[str, float]] = {}
     for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
         relevant = relevant_of.setdefault(str(as_id(query)), {})
         # As trec_eval has it: a relevance above 0 is relevant.

@@ -247,7 +247,7 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
         if cells.dtype != bool:  # other numbers are read as such already
             return None
     else:
-        # By its repr a truth value among texts is a verdict too, and a list or an object is none.
+        # The repr makes a truth value among texts a verdict too, and never a list or an object.
         words = {
             cell if isinstance(cell, str) else repr(cell) for cell in cells if not is_blank(cell)
         }

@@ -104,7 +104,7 @@ def answer_cases(
         value = {"retrieved_contexts": passages, "answer": answer}
         return Outcome.of(value | _measured(started, bool(clients)))
 
-    # Among the inputs only where one is named, so that answers without a version are found again.
+    # Part of the inputs only where a version is named, so that answers stored without one are found again.
     about_system = {"version": version} if version else {}
     lacking = missing_fields(frame, ["question"])
     cells = [
@@ -126,7 +126,7 @@ def answer_cases(
         )
     answers = run.frame
     values = pd.DataFrame([value or {} for value in answers["value"]], frame.index, dtype=object)
-    # None, and not NaN, where a system failed: a list of passages and a text have no NaN.
+    # None where a system failed, and not NaN, which is neither a list of passages nor a text.
     given = values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None})
     done = frame.assign(**given)
     done["answer__status"] = answers["status"].replace("pending", "missing").tolist()
@@ -194,11 +194,11 @@ def _forget_of_another_folder(module: str, folder: Path) -> None:
     imported_from = getattr(sys.modules.get(top), "__file__", None)
     if not in_folder or imported_from is None or Path(imported_from).resolve() in in_folder:
         return
-    # A list, as the loop changes what it goes through.
+    # A copy, because the loop deletes entries.
     for name in list(sys.modules):
         if name == top or name.startswith(f"{top}."):
             del sys.modules[name]
-    # The file may be newer than what the importer knows of the folder.
+    # The folder may have changed since the importer listed it.
     importlib.invalidate_caches()
 
 

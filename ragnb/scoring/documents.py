@@ -101,7 +101,8 @@ def passages_of(
     table = pd.DataFrame([row for row in rows if row.text], columns=["doc_name", "where", "text"])
     if table.empty:
         raise RagnbError(f"{documents if path is not None else 'the frame'}: holds no text")
-    nth = table.groupby(["doc_name", "where"]).cumcount() + 1  # of its document, or of its page
+    # Counted within a document, or within a page where there are pages.
+    nth = table.groupby(["doc_name", "where"]).cumcount() + 1
     units = map(_unit, table["doc_name"], table["where"], nth)
     table.insert(1, "unit", list(units))
     return table.drop(columns="where")
@@ -139,7 +140,7 @@ def _of_file(path: Path, name: str, encoding: str) -> Iterator[Passage]:
     if suffix == ".pdf":
         yield from _of_pdf(path, name)
         return
-    # Windows programs begin a file of UTF-8 with a mark, which is no part of its text.
+    # Windows programs begin a UTF-8 file with a byte order mark, which is no part of its text.
     codec = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
         text = path.read_text(encoding=codec)
@@ -260,7 +261,7 @@ def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterato
     file_encoding = None if encoding == "utf-8" else encoding  # None is the default of the readers
     raw, _ = load(source, Lossy(), format=None, strict=False, encoding=file_encoding)
     frame = {columns.get(name, name): cells for name, cells in raw.columns.items()}
-    # Reversed, so that of two names that differ in case the first one stands.
+    # Reversed, so that of two names that differ only in case the first counts.
     by_lower_name = {name.lower(): name for name in reversed(frame)}
     text_column = _first_of(_TEXT, by_lower_name)
     name_column = _first_of(_NAME, by_lower_name)

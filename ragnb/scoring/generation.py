@@ -90,15 +90,15 @@ class Plan:
         self.say = texts.load(lang)
         self.personas = [*personas]
         self.asker = Asker(self.client, PARAMETERS, lang=lang)
-        # By a hash of each, so that the order of the others stays when a document is added.
+        # Ordered by a hash of each passage, so that the rest keeps its order when a document is added.
         self.passages = passages.assign(
             order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]]
         )
         n_unanswerable = round(n * unanswerable)
-        # A single passage has no neighbour for a question of two.
+        # A single passage has no neighbour for a question about two.
         n_multi = round(n * multi_passage) if len(passages) > 1 else 0
         kinds = ["unanswerable"] * n_unanswerable + ["multi"] * n_multi
-        # Cut, as both shares may be rounded up to more than n questions together.
+        # Cut to n, as the two shares may be rounded up to more than n questions together.
         self.kinds = [*kinds, *["single"] * n][:n]
         random.Random(seed).shuffle(self.kinds)
         self.numbers = count(1)
@@ -414,7 +414,7 @@ def endpoint(
 
 DECISIONS = ("keep", "edit", "drop")
 WORDING = ["question", "ground_truth_answer"]  # which an edit may change
-_FROM_PERSON = ("sample_id", "decision", *WORDING, "comment")  # read of a sheet that comes back
+_FROM_PERSON = ("sample_id", "decision", *WORDING, "comment")  # read from a sheet that comes back
 _SHEET = (*_FROM_PERSON, "doc_name", "kind", "evidence")
 
 
@@ -503,7 +503,7 @@ def with_decisions(
     given = pd.DataFrame({name: list(map(_text, raw.columns[name])) for name in names})
     file = place(raw.file)
     seen = set[str]()
-    # As a person counts rows: of a text file from 2 on, below the names of the columns.
+    # As a person counts rows: in a text file from 2 on, below the names of the columns.
     first_number = 1 if raw.typed else 2
     for number, row in enumerate(records(given), first_number):
         key = row["sample_id"]
@@ -522,7 +522,7 @@ def with_decisions(
                 f"{file}row {number}: the decision {row['decision']!r} is not known; {hint}"
             )
         wording = {name: row[name] for name in WORDING if name in row}
-        # Blanks and line breaks are no wording.
+        # Compared by words: blanks and line breaks do not make a change.
         changed = [
             name for name, text in wording.items() if text.split() != cells[key][name].split()
         ]

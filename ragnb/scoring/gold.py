@@ -115,8 +115,8 @@ def by_text(retrieved: Sequence[str], gold: Sequence[str]) -> Match:
     wanted = [passage for passage in _distinct_texts(gold) if passage.words]
     how: Counter[str] = Counter()
     relevant = []
-    # Of each gold passage the words that were retrieved. The most that one passage has of a word counts (|=), so
-    # that pieces that overlap are not counted twice.
+    # The words of each gold passage that were retrieved. Of each word the most that one passage has counts (|=),
+    # so that overlapping pieces are not counted twice.
     held: list[Counter[str]] = [Counter() for _ in wanted]
     for passage in ranked:
         means = [_means(passage, gold_passage) for gold_passage in wanted]
@@ -157,7 +157,7 @@ def _means(retrieved: _Passage, gold: _Passage) -> str:
         shorter, longer = gold, retrieved
     else:
         shorter, longer = retrieved, gold
-    # A gold passage may be a word or two, and counts where it is contained; a retrieved one of them is a fragment.
+    # A gold passage may be a word or two and counts where it is contained; so short a retrieved one is a fragment.
     if len(shorter.words) < LEAST_WORDS and not gold_is_shorter:
         return ""
     if _joined(shorter.words) in _joined(longer.words):
@@ -215,7 +215,7 @@ def ids_of(cases: pd.DataFrame) -> list[tuple[list[Any], list[Any]] | None]:
         if retrieved_ids is None or not gold_ids:
             pairs.append(None)
             continue
-        # No id retrieved is a result; without a gold id there is nothing to find.
+        # An empty list of retrieved ids is a result; without a gold id there is nothing to find.
         pairs.append((retrieved_ids, gold_ids))
         if {*map(str, retrieved_ids)} & {*map(str, gold_ids)}:
             are_of_one_kind = True

@@ -18,7 +18,7 @@ from ragnb.errors import RagnbError
 from ragnb.files import patterns_of
 
 pattern = patterns_of(Path(__file__).with_name("lexical.toml"))
-# A figure or a name as it is written, and what it is compared by: its value and unit, or its words.
+# A figure or a name as it is written, and by what it is compared: its value and unit, or its words.
 Found = tuple[str, tuple[Any, ...]]
 _LATIN = frozenset(ascii_lowercase + digits)
 
@@ -120,7 +120,7 @@ def words_of(text: str) -> list[str]:
         if word:
             tokens.append(word)
         else:
-            # A single character has no neighbour, and is a token itself.
+            # A single character has no neighbour to pair with, and is a token itself.
             tokens += [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
     return tokens
 
@@ -257,7 +257,7 @@ def _names(text: str) -> list[Found]:
         words = name.split()
         if pattern("opener").fullmatch(words[0]):
             words = words[1:]
-        # As much as tells whether a sentence begins here; all of it would take time that grows with its square.
+        # Enough to tell whether a sentence begins here; the whole text before would take quadratic time.
         before = text[max(0, hit.start() - 40) : hit.start()]
         begins_sentence = bool(words and hit.group(2) and pattern("start").search(before))
         # The first word of a sentence is capitalised anyway; what follows it may be a name.

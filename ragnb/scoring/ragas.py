@@ -17,9 +17,9 @@ from ragnb.scoring.asking import Asker, Nothing
 PINS = ("ragas>=0.4.3,<0.5", "langchain-community>=0.4,<0.4.2", "instructor>=1.15")
 Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 _NAMES = {"question": "user_input", "answer": "response", "ground_truth_answer": "reference"}
-# Classes of ragas 0.4: the replies with one verdict for each statement of the reply before.
+# Classes of ragas 0.4 for replies with one verdict for each statement of an earlier reply.
 _ONE_EACH = ("NLIStatementOutput", "StatementFaithfulnessOutput")
-_VERDICTS = ("verdict", "attributed", "noncommittal")  # members of replies that are 0 or 1
+_VERDICTS = ("verdict", "attributed", "noncommittal")  # fields of replies that must be 0 or 1
 
 
 def installed() -> str:
@@ -74,7 +74,7 @@ async def collected(
         parts["embeddings"] = _vectors()(embed)
     metric = getattr(imported(), made_of)(**parts)
     named = {_NAMES.get(name, name): value for name, value in inputs.items()}
-    # Both texts by one call, and before the metric asks for one of them by `embed_text`.
+    # Both texts in one call, before the metric asks for each of them by `embed_text`.
     if embed and "reference" in named:
         await parts["embeddings"].know([named["response"], named["reference"]])
     if not named.get("retrieved_contexts", True):
@@ -123,7 +123,7 @@ def _judge() -> Any:
         def _check(self, reply: dict[str, Any], form: str) -> None:
             """Refuse a reply with too few or too many verdicts, and one whose verdicts are no verdicts."""
             rows = [row for part in reply.values() if isinstance(part, list) for row in part]
-            # A metric may take several texts apart into statements: a reply has to fit one of them.
+            # A metric may split several texts into statements: a reply has to fit one of them.
             if form in _ONE_EACH and len(rows) not in self.sizes:
                 sizes = " or ".join(map(str, sorted(self.sizes)))
                 raise ValueError(f"{len(rows)} verdicts for {sizes} statements")

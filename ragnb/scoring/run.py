@@ -211,7 +211,7 @@ class Plan:
         """Return a cell of one metric and case; what may change its value is in its key."""
         doc = row.get("doc_name")
         calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
-        tokens = 0  # also of a metric that only embeds
+        tokens = 0  # for a metric that only embeds, too
         if calls:
             tokens = calls * _PER_CALL + (calls + scorer.embeds) * _tokens_of(inputs)
         model = _WITHOUT_MODEL.get(scorer.by, "ragas")
@@ -279,7 +279,7 @@ class Plan:
         """Return vectors by the caller's function."""
         function: Any = self.embeddings
         returned = await called("embeddings", function, list(given))
-        # One row a text, of whatever type and shape the function has.
+        # One row for each text, whatever type and shape the function returns.
         matrix = np.asarray(returned, dtype=float).reshape(len(given), -1)
         vectors: list[list[float]] = matrix.tolist()
         return vectors
@@ -457,7 +457,7 @@ def evaluate(
             "lang": lang,
             "systems": systems_of(plan.cases),
         }
-        # One client may be both, and is opened once.
+        # Judge and embeddings may share a client, which is opened once.
         clients = dict.fromkeys(
             one for one in (plan.client, plan.embeddings) if isinstance(one, Client)
         )
@@ -503,7 +503,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     """Join the scores to their cases: one row per case, three columns per metric."""
     cells = run.frame
-    # A metric that is 0/0 of a case is done: its value says why there is none; see `Plan.work`.
+    # A cell whose metric is 0/0 is done, and its value says why there is no score; see `Plan.work`.
     why = cells["value"].map(lambda value: value["missing"] if isinstance(value, dict) else None)
     why = why.mask(cells["status"] == "pending", "not scored yet; run it again")
     parts = {
@@ -514,7 +514,7 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     added = {}
     for place, scorer in enumerate(plan.scorers):
         for suffix, part in parts.items():
-            # Cells come case by case, so that those of one metric are a step of all metrics apart.
+            # Cells come case by case, so that those of one metric lie as far apart as there are metrics.
             added[f"{scorer.name}{suffix}"] = part.to_numpy()[place :: len(plan.scorers)]
     scores = plan.cases.drop(columns=[*added], errors="ignore")
     scores = pd.concat([scores, pd.DataFrame(added, index=scores.index)], axis=1)

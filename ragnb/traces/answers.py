@@ -81,7 +81,7 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
         try:
             pl.Series([""]).str.contains(ignoring_case)
         except pl.exceptions.PolarsError as error:
-            # The engine shows the pattern, marks the place, and says in the line that begins so what is wrong.
+            # The engine quotes the pattern, marks the place, and says what is wrong in a line of its own.
             lines = [line for line in str(error).splitlines() if line.startswith("error: ")]
             reason = lines[0] if lines else str(error)
             raise RagnbError(
@@ -152,7 +152,7 @@ def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
     pairs = pairs.join(texts, on="claim")
     pairs = pairs.filter(pl.col("answer").str.contains(pl.col("text"), literal=True))
     rows = set(pairs.filter(~pl.col("alone"))["row"].to_list())
-    # What must not go on needs a look around, which the engine of Polars does not have: of these rows only.
+    # A claim that must stand alone needs look-around, which the engine of Polars lacks: Python checks these rows.
     for row, text, answer in pairs.filter("alone").select("row", "text", "answer").iter_rows():
         if occurs_whole(text, answer):
             rows.add(row)

@@ -108,7 +108,7 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
         of_days = pd.concat(by_day, ignore_index=True)
     else:
         of_days = pd.DataFrame(columns=[*DAY_COLUMNS])
-    # Days by their codes become dates; the code -1, of no day, becomes a missing one.
+    # Codes of days become dates; -1, which is no day, becomes a missing one.
     dates = pd.Series(sides.dates)
     measures["most_day"] = dates.reindex(measures["most_day"].to_numpy(dtype=int)).to_numpy()
     of_days["day"] = dates.reindex(of_days["day"].to_numpy(dtype=int)).to_numpy()
@@ -201,7 +201,7 @@ def _row(name: str, value: Values, sides: _Sides, level: float) -> dict[str, Any
         row["difference"] = difference
         se = math.hypot(old.se, new.se)
         if se > 0 and old.df > 0 and new.df > 0:
-            df = se**4 / (old.se**4 / old.df + new.se**4 / new.df)  # Welch's
+            df = se**4 / (old.se**4 / old.df + new.se**4 / new.df)  # Welch–Satterthwaite
             row["low"], row["high"] = stats.t_interval(difference, se, df, level)
             row["p"] = stats.t_p_value(difference, se, df)
     return row
@@ -212,7 +212,7 @@ def _share(value: Values, codes: Codes) -> _Estimate:
     share = stats.clustered_mean(value, codes)
     n = len(value)
     n_events = float(value.sum())
-    # That of independent requests with one event more of either kind: see the notes of `changes`.
+    # The error of independent requests, with one more event and one more non-event: see the notes of `changes`.
     careful_share = (n_events + 1) / (n + 2)
     least_se = math.sqrt(careful_share * (1 - careful_share) / n)
     clustered_se = 0.0 if math.isnan(share.se) else share.se
@@ -224,7 +224,7 @@ def _medians(value: Values, codes: Codes) -> _Estimate:
     medians = _medians_of_days(value, codes)
     n_days = len(medians)
     mean = float(medians.mean())
-    if n_days < 2:  # has no spread
+    if n_days < 2:  # one day has no spread
         return _Estimate(mean, 0.0, 0.0)
     return _Estimate(mean, float(medians.std(ddof=1)) / math.sqrt(n_days), n_days - 1)
 

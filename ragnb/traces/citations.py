@@ -204,8 +204,8 @@ def chosen(seen: Mapping[str | None, Seen], citations: Citations) -> dict[str | 
 def _form_of(seen: Seen, system: str | None) -> str:
     """Return the form that the answers of one system show."""
     forms = dict(seen.forms)
-    # A number in brackets is a place among the passages only where no id is a number, and where hardly any
-    # answer has a number that is beyond its passages.
+    # A number in brackets is taken for a place among the passages only where no id is a number, and where hardly
+    # any answer has a number beyond its passages.
     n_placed = forms.get("numbers", 0)
     are_misplaced = seen.beyond > TOLERATED * (seen.beyond + n_placed)
     if seen.numeric or are_misplaced:
@@ -220,7 +220,7 @@ def _form_of(seen: Seen, system: str | None) -> str:
     n_listed = sum(seen.listed.values())
     if not n_listed:
         return leading
-    # Where most answers have a list, a few without one that cite inline are read as citing nothing.
+    # Where nearly all answers have a list, the few that cite inline instead are read as citing nothing.
     if forms[leading] > TOLERATED * (n_listed + forms[leading]):
         name = max(seen.listed, key=lambda place: seen.listed[place])
         raise _two_forms(seen, system, (name, n_listed), (leading, forms[leading]))

@@ -31,8 +31,8 @@ ENOUGH = 0.6
 LITTLE = 0.3
 """Shares of the wording from which a claim counts as supported, and below which nothing of it is found."""
 
-# A sentence ends at full-width marks, at Latin ones before white space (3.5 and a.pdf go on), and at the end of a
-# line, each with the quotes and brackets that close behind it.
+# A sentence ends at full-width marks, at Latin ones before white space (not in 3.5 or a.pdf), with the quotes and
+# brackets that close behind either, and at the end of a line.
 _ENDS = re.compile(r"[。！？；]+[”’」』）)]*|[.!?]+[\"'”’)]*(?=\s|$)|[\r\n]+")
 # After these a point ends no sentence, nor after a single letter.
 _SHORT = re.compile(
@@ -286,9 +286,10 @@ def sentences_of(text: str) -> list[str]:
     for piece in _pieces(text):
         # A citation behind the point belongs to the sentence before it.
         while sentences:
-            # At the beginning alone: searched for, the blanks before it would take quadratic time.
+            # Matched at the beginning only: `search` would take quadratic time over long runs of blanks.
             lead = re.match(rf"\s*(?:{_CITATION.pattern})", piece)
-            # Only a label that ends its line holds a break; it is taken below, without that.
+            # Only a label at the end of a line, such as "Citations:", reaches over a break: that is taken below,
+            # where the break is stripped.
             if lead is None or "\n" in lead[0]:
                 break
             if lead[0][:1].isspace():
@@ -353,9 +354,9 @@ def _rows(
         about = {name: frame[name].iloc[answer.row] for name in kept}
         sentences = zip(answer.sentences, per_sentence, strict=True)
         for place, (sentence, ids) in enumerate(sentences, 1):
-            # A citation before a mark leaves a blank there.
+            # A citation that stood before a punctuation mark leaves a blank there.
             claim = re.sub(r"\s+([.,;:!?])", r"\1", _without_citations(sentence))
-            # The very tuple of the answer, see `_cited`: a sentence may cite the same ids itself.
+            # By identity, see `_cited`: a sentence may cite the same ids itself.
             is_listed = bool(ids) and ids is answer.of_answer
             cited_by = "answer" if is_listed else "sentence"
             looked_in, judged = _judged(claim, ids, answer)
@@ -469,7 +470,7 @@ def standing_of(sentence: str, passages: Sequence[str]) -> Standing:
     if not texts:
         return Standing("undecided", [])
     support = _support_of(claim, texts)
-    # With any id it does not count as uncited.
+    # Any id will do: it keeps the claim from counting as uncited.
     verdict = _verdict(claim, ("",), texts, support)
     return Standing(verdict, [*support.figures_missing, *support.names_missing])
 

@@ -222,7 +222,7 @@ def _nested_ids(lists: Sequence[Sequence[Any] | None], name: str) -> pl.Series:
     is_there = pl.Series("there", [cell is not None for cell in lists], dtype=pl.Boolean)
     rows = pl.DataFrame({"row": places, "there": is_there})
     nested = rows.join(grouped, on="row", how="left", maintain_order="left")
-    # An empty list has no entry and so no group, as a missing one: `there` tells them apart.
+    # Neither an empty list nor a missing one has entries, so neither has a group: `there` tells them apart.
     empty = pl.lit([], pl.List(pl.String))
     return nested.select(pl.when("there").then(pl.col(name).fill_null(empty)))[name]
 
@@ -311,7 +311,7 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
         return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
     if not isinstance(gold, pd.DataFrame):
         gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})
-    # No row is called -1: what met no gold gets missing cells.
+    # There is no row -1, so that traces that met no gold get missing cells.
     met = gold.reset_index(drop=True).reindex(rows.fill_null(-1).to_numpy())
     theirs = met.set_axis(frame.index)
     return frame.assign(**{name: _filled(frame, theirs[name]) for name in theirs})
@@ -351,7 +351,7 @@ def _for_pandas(series: pl.Series, index: pd.Index[Any]) -> Any:
         is_missing = series.is_null().to_numpy()
         return pd.arrays.BooleanArray(series.fill_null(False).to_numpy(writable=True), is_missing)
     if isinstance(series.dtype, pl.Enum):
-        # The words are looked up by their codes, which makes no text per row; the code -1 is the last: None.
+        # Words are looked up by their codes, which makes no text for each row; the code -1 takes the last, None.
         words = np.array([*series.dtype.categories, None], dtype=object)
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         dtype = None if series.name.endswith("__status") else object

@@ -40,7 +40,7 @@ _LABEL_BEFORE = (
     rf"(?:(?:{_LABELS}|doc|document|passage|chunk|id|文档|文件|段落)\s*[:：#]\s*)?"
 )
 
-# What is stripped from the ends of an id that is in brackets, and of the parts of a text.
+# What is stripped from the ends of an id in brackets, and from the ends of the parts of a text.
 _ENDS = " \t\r\n\"'`“”‘’"
 _LOOSE_ENDS = _ENDS + "*_.。,;:，；：<>"
 # What an id may hold that the patterns or the cutting into parts would take for an end of it.
@@ -91,9 +91,8 @@ def _inside(rows: pl.DataFrame, form: str, pattern: str) -> pl.DataFrame:
         return pl.concat([inside, _groups(rows, texts, _DEFINED)])
     if form == "links":  # in an address a blank is written as %20
         return inside.with_columns(pl.col("text").str.replace_all("%20", " ", literal=True))
-    if (
-        form == "tags"
-    ):  # the end of the opening tag parts the id in an attribute from that in the text
+    if form == "tags":
+        # The end of the opening tag parts the id in an attribute from the one in the text.
         return inside.with_columns(pl.col("text").str.replace_all(r"[\"']?\s*/?>", "\n"))
     return inside
 
@@ -130,10 +129,10 @@ def _without_awkward_ids(
     by_row = awkward.group_by("row", maintain_order=True).agg("id")
     for row, names in by_row.iter_rows():
         text = texts[row]
-        # The longest first: a shorter one may be a part of it.
+        # The longest first, as a shorter id may be a part of a longer one.
         for nth, name in enumerate(sorted(names, key=len, reverse=True)):
             if name in text:
-                # Of characters for private use, at which no pattern parts a text.
+                # Made of private-use characters, at which no pattern parts a text.
                 placeholder = f"\ue000{nth}\ue001"
                 text = text.replace(name, placeholder)
                 replaced.append((row, name, placeholder))

@@ -68,7 +68,7 @@ def judged_claims(
     judgements = judged.set_index("sample_id").reindex(cases["sample_id"])
     scores = judgements[SUPPORT].to_numpy(float)
     verdicts = decided["verdict"].to_numpy(dtype=object).copy()
-    # A score that is missing, nan, is no key.
+    # A missing score is NaN, which is no key: the claim stays undecided.
     verdicts[places] = [_VERDICTS.get(score, "undecided") for score in scores]
     decided_by = decided["decided_by"].to_numpy(dtype=object).copy()
     decided_by[places] = "judge"

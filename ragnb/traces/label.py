@@ -227,7 +227,7 @@ def _label_on_spark(traces: Any, gold: Any, join: Join, how: _How) -> Any:
 def _names_ids_on_spark(traces: Any) -> bool:
     """Return whether traces that hold their own gold name ids, see `names_ids`."""
     have = column_names(traces)
-    # Without either column any other one does: `kinds_in` takes what is not there for missing.
+    # Without either column any other will do: `kinds_in` treats a column that is not there as missing.
     read = [name for name in ("answerable", "gold_ids") if name in have] or have[:1]
     kinds = reduced(
         traces.select(*read),
@@ -250,7 +250,7 @@ def _labelled(
 
     `forms` says how the answers of each system cite, where that was found on more rows than these.
     """
-    # Polars releases Python's lock while it works, so that what is submitted runs beside the citations.
+    # Polars releases Python's lock while it works, so that submitted work runs while citations are read.
     with collector_paused(), ThreadPoolExecutor() as pool:
         frame, rows = _read_rows(frame, gold, met, how, named)
         counts = pool.submit(join_counts, frame, met)
@@ -266,7 +266,7 @@ def _labelled(
 
         rows = rows.drop("citations").hstack(cited)
         new = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
-        # Whether an answer failed is kept for those who come later, as `read_log`, which look for `ok` alone.
+        # Whether an answer failed is kept for later steps such as `read_log`, which look for `ok` alone.
         if failure_columns(frame.columns) and "ok" not in frame.columns:
             new = new.with_columns(rows["ok"])
         labelled = mark_unanswerable(columns.assemble(frame, new), metrics=METRICS.values())

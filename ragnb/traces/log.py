@@ -30,9 +30,7 @@ SUPPORT = ("support_lexical", "number_support", "name_support")
 # Answers whose wording is compared with their passages: a rate of them is known to 1.4 points.
 MOST_CHECKED = 5000
 _SECONDS_MOST = 100.0  # a median latency above it is of milliseconds
-_MILLISECONDS_FROM = (
-    1e11  # a time above it is in milliseconds since 1970; in seconds it would be the year 5138
-)
+_MILLISECONDS_FROM = 1e11  # since 1970: as seconds, a time above it would be after the year 5138
 _OFTEN = 3  # times that a question was asked, from which on answers to it that repeat count
 _TO_LABEL = 60  # questions of the gold file that a log proposes: an hour's work
 _FEW = 5  # questions of a document and reason: smaller groups are put together
@@ -115,7 +113,7 @@ def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame,
         math.nan if of_answer is None else float(not of_answer) for of_answer in passages
     ]
 
-    # A hash of the question puts a log in the same random order whatever the order of its lines.
+    # A hash of the question gives the same random order whatever the order of the lines in the log.
     order = pd.Series(
         [hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest() for text in question]
     )
@@ -260,7 +258,7 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
     if latency is not None:
         table["latency"] = pd.to_numeric(latency, errors="coerce")
     answer_cells = rows["answer"].to_numpy(dtype=object)
-    # In characters.
+    # Lengths in characters.
     table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in answer_cells]
     # Answers without a time are a group of their own.
     by_day = table.groupby("day", dropna=False, sort=True)
@@ -308,7 +306,7 @@ def column_named(rows: pd.DataFrame, names: Sequence[str]) -> str | None:
     >>> column_named(pd.DataFrame({"Latency-MS": [3]}), LATENCY)
     'Latency-MS'
     """
-    # From last to first, so that of columns which differ in case alone the first one counts.
+    # From last to first, so that of columns with one loose name the first counts.
     columns_by_loose_name = {loose(name): name for name in reversed(list(map(str, rows.columns)))}
     for name in names:
         if loose(name) in columns_by_loose_name:
@@ -327,7 +325,7 @@ def _days(times: Any) -> Any:
         written = pd.Series(days.strftime(form))
         if written.nunique() <= _MOST_DAYS:
             break
-    # A time that cannot be read has the code -1, at which nothing is written: its day is missing.
+    # A time that cannot be read has the code -1, for which `written` has no entry: its day is missing.
     return written.reindex(day_of).set_axis(moments.index)
 
 
@@ -374,14 +372,14 @@ def _to_label(
     strata = table.groupby([table["document"].mask(is_small, ""), "reason"])
     effort = table["reason"].map(WORDS["effort"])
     size = strata["question"].transform("size")  # questions in the stratum of each
-    # The sum over all strata is `_TO_LABEL`, each with a part that goes with its size and effort.
+    # Proportional to the size of a stratum times its effort; over all strata the sum is `_TO_LABEL`.
     wanted = _TO_LABEL * effort * size / effort.sum()
     n_drawn = wanted.round().clip(lower=2).clip(upper=size)
     table[DRAWN] = n_drawn / size
-    # The first of a stratum in the order of the hashes are a random sample of it.
+    # The first questions of a stratum in the order of their hashes are a random sample of it.
     is_drawn = strata["order"].rank(method="first") <= n_drawn
     drawn = table[is_drawn].sort_values("order", ignore_index=True)
-    # Documents that are guessed from ids of passages serve the draw alone.
+    # Documents guessed from the ids of passages serve the draw only, and are not shown.
     named = drawn["document"] if "doc_name" in rows else ""
     drawn = drawn.assign(answerable="", gold_ids="", doc_name=named)
     return drawn[["question", "answerable", "gold_ids", "doc_name", "reason", DRAWN]]
@@ -395,8 +393,8 @@ def _documents(rows: pd.DataFrame, passages: list[Any]) -> list[str]:
     for of_answer in passages:
         first = of_answer[0] if of_answer else None
         name: Any = first.get("id") if isinstance(first, dict) else first
-        # `terms.pdf#12` is a place in a document; other ids do not say which they are of. A passage that is a
-        # whole text, in which a `#` may come anywhere, has none near its beginning.
+        # `terms.pdf#12` is a place in a document; other ids do not say which they are of. Only the beginning
+        # counts, as a passage may also be a whole text with a `#` somewhere in it.
         is_place = isinstance(name, str) and "#" in name[:200]
         documents.append(name.partition("#")[0] if is_place else "")
     return documents

@@ -24,8 +24,8 @@ from ragnb.weights import (
 )
 from ragnb.weights.columns import count_where
 
-FEWEST = 10  # questions of a gold set from which on their number is fine
-FEWEST_OF_A_KIND = 3  # answerable ones, and unanswerable ones
+FEWEST = 10  # questions that a gold set should have
+FEWEST_OF_A_KIND = 3  # answerable questions that it should have, and as many unanswerable ones
 MOST_LISTED = 50  # names behind each count of a report
 _UNMET = (
     "unmatched",
@@ -105,7 +105,6 @@ def match(traces: Any, gold: Any, join: str) -> Match:
 
 def _gold_rows(of_traces: pl.DataFrame, of_gold: pl.DataFrame) -> pl.Series:
     """Return the row of gold that each trace meets, by id, else by question; null for none."""
-
     table = of_gold.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     last_of_id = table.drop_nulls("id").unique("id", keep="last").select("id", by_id="row")
     last_of_question = (
@@ -184,7 +183,7 @@ def repeats(items: pl.Series) -> list[str]:
 
 def warn_of_repeats(met: Match) -> None:
     """Warn if a trace was joined by a key that occurs more than once in the gold set."""
-    # A row of gold for each trace that met one.
+    # The row of gold of each trace that met one.
     reached = met.gold.select(pl.all().gather(met.rows.drop_nulls()))
     trace_ids = met.traces["id"].filter(met.rows.is_not_null())
     is_by_id = (trace_ids == reached["id"]).fill_null(False)
@@ -314,7 +313,8 @@ class _PartReport(NamedTuple):
     reached: set[str]
 
 
-# What adds up over batches; the other counts are of gold, the same in every batch, or counted over all rows.
+# What adds up over batches. The other counts are of gold, which is the same in every batch, or are taken over all
+# rows.
 _SUMS = ("n_traces", "n_matched", "n_unmatched", "n_question_differs")
 _LISTS = ("unmatched", "question_differs")
 

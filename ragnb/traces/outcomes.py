@@ -22,7 +22,7 @@ from ragnb.weights import (
 )
 
 LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
-# The words for it in gold files, in lower case.
+# How gold files say that a question is unanswerable or answerable, in lower case.
 UNANSWERABLE = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
 ANSWERABLE = (
     "true",
@@ -145,7 +145,7 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
         raise RagnbError(
             f"the frame has no column 'label'; label the traces with rn.label_traces; {step}"
         )
-    # As text: labels of Polars are an Enum, which other engines do not have.
+    # As text, because labels in Polars are an Enum, which other engines lack.
     word = nw.col("label").cast(nw.String)
     counts = tally(labelled, {label: word == label for label in LABELS})
     n = np.array([*counts.values()], dtype=np.int64)

@@ -189,7 +189,7 @@ def _means(
     names = [f"{measure}@{depth}" for measure in MEASURES for depth in depths]
     statuses = [f"{name}__status" for name in names]
     rows = pd.DataFrame({name: columns.cells(labelled, name) for name in [*names, *statuses]})
-    # Beside the measures only what tells rows, groups and clusters apart.
+    # Beside the measures, only the columns that tell rows, groups and clusters apart are kept.
     conversation = conversation_column(labelled)
     for name in ("sample_id", "question", "system", "repeat", doc, cluster, conversation, by):
         if name is not None and name in labelled.columns:
@@ -219,7 +219,7 @@ def _shaped(means: pd.DataFrame, by: str | None) -> pd.DataFrame:
 def _depths(k: int | Sequence[int]) -> tuple[int, ...]:
     """Return the depths in order, each once."""
     given = [k] if isinstance(k, int | np.integer) else list(k)
-    # True is an int, too.
+    # True is an int in Python, and no depth.
     wrong = [
         depth for depth in given if isinstance(depth, bool) or depth != int(depth) or depth < 1
     ]
@@ -254,7 +254,7 @@ def _measured(frame: Any, depths: Sequence[int], order: Order) -> pl.DataFrame:
     relevant_passages = _relevant_passages(frame)
     listed = _listed(frame, chunks, order)
     place_in_row = pl.int_range(1, pl.len() + 1).over("row")
-    # The best possible order, by which nDCG divides.
+    # The best possible order, by whose gain nDCG divides.
     ideal = relevant_passages.sort(["row", "relevance"], descending=[False, True])
     ideal = ideal.with_columns(rank=place_in_row)
     hits = listed.join(relevant_passages, on=["row", "id"], how="inner").sort(["row", "rank"])

@@ -62,9 +62,8 @@ def sample_traces(
     have = column_names(traces)
     if key not in have and "question" not in have:
         raise RagnbError(f"key={key!r} is not a column; {did_you_mean(key, have)}")
-    person = hashlib.blake2b(
-        salt.encode("utf-8"), digest_size=16
-    ).digest()  # takes 16 bytes at most
+    # Hashed, as `person` of BLAKE2b takes 16 bytes at most.
+    person = hashlib.blake2b(salt.encode("utf-8"), digest_size=16).digest()
     threshold = round(share * (1 << 64))
 
     def is_kept(name: str | None) -> bool:

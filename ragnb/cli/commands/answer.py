@@ -12,7 +12,7 @@ from ragnb.cli.terminal import command
 from ragnb.errors import RagnbError
 from ragnb.markup import one_line
 
-_TOKENS_OF_ANSWER = 1000  # of a call in an estimate, before any passages are known
+_TOKENS_OF_ANSWER = 1000  # of each call in an estimate, as the passages are not known yet
 _MOST_REASONS = 3  # of failures that are listed, the most frequent ones
 
 
@@ -74,7 +74,7 @@ def answer_command(source: Path, **asked: Any) -> int:
     status = answered["answer__status"]
     is_ok = status.eq("ok")
     code = stage.write(answered, complete=bool(is_ok.all()))
-    # Retrieval that found nothing gives an empty list; without retrieval there is none.
+    # Retrieval that finds nothing gives an empty list; without retrieval there is no list.
     n_empty = sum(
         isinstance(passages, list) and not passages for passages in answered["retrieved_contexts"]
     )

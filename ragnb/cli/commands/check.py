@@ -80,7 +80,7 @@ def check_command(
         click.echo(f"\n{next_line}\n  {action.what}")
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
     if to_label and sheet.log is not None:
-        # With the mark of UTF-8: people fill it in, in a spreadsheet.
+        # With a byte order mark: people fill the file in with a spreadsheet, and some need the mark to read UTF-8.
         terminal.write_csv(to_label, sheet.log.to_label, mark="\ufeff")
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     if sheet.incomplete:

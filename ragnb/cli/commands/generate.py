@@ -83,7 +83,7 @@ def generate_command(source: Path, **asked: Any) -> int:
     sheet = with_decisions(generated, given)
     cases = reviewed(generated, given)
     terminal.write_csv(review, sheet)
-    # Complete is what was generated: that a review drops questions leaves no work to do.
+    # Judged by what was generated: questions that a review drops leave no work to do.
     code = stage.write(cases, complete=len(generated) >= wanted.questions)
     _print_questions(stage, cases, generated.attrs["dropped"])
     decided = int((sheet["decision"] != "").sum())

@@ -34,7 +34,7 @@ def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) 
     card = inspect_file(file, encoding=encoding, lang=terminal.speaking())
     text = card.to_scenario(out.absolute().parent)
     write_whole(out, text)
-    # The second line names the file, below a comment.
+    # The second line, below a comment, names the file.
     has_ratings = "ratings:" in text.splitlines()[1]
     name = "calibrate" if has_ratings else "check"
     click.echo(f"ragnb {name} {shlex.quote(str(out))}")

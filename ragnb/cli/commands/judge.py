@@ -191,7 +191,7 @@ def _most_of_loop(
     from ragnb.judging import dry_run
     from ragnb.judging.plan import REPLY_TOKENS
 
-    # At most every answer is tried again each time, and no new answer is in the store.
+    # At most, every answer is tried again in each attempt, and no new answer is in the store.
     most = dry_run(cases, client, **{**asked, "store": None, "probes": False})
     n = loop.attempts
     answers = most.calls // asked["repeats"]
@@ -259,7 +259,7 @@ def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None)
 
 def _settling(scenario: Scenario) -> Sequence[Gate]:
     """Return the gates of a scenario, if the judge's scores and the value alone decide them."""
-    # Then the total of the report is not the one that is known while judging.
+    # With any of these the total of the report is not the one known while judging.
     has_other_total = scenario.scores or scenario.traces or scenario.rescale
     for gate in scenario.gates or ():
         if has_other_total and gate.metric == TOTAL:
@@ -286,7 +286,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
     order = list(ranking.places)
     rows = [["", say("column.compared"), say("column.difference", level=level), say("column.wins")]]
     for row in ranking.pairs.to_dict("records"):
-        # Each pair is there in both directions: the one that ranks higher is shown minus the other.
+        # Each pair comes in both directions: shown is the one that ranks higher, minus the other.
         if order.index(row["candidate"]) > order.index(row["baseline"]):
             continue
         rows.append(
@@ -316,6 +316,6 @@ def _rubric_lines(rubric: Rubric, lang: str) -> Iterator[str]:
         **_passing_words(rubric),
     )
     for line in bands(rubric, lang):
-        # The bands of a dimension are set in below its name, also here.
+        # The bands of a dimension stay indented below its name.
         indent = "    " if line[0] == " " else "  "
         yield indent + one_line(line)

@@ -44,9 +44,8 @@ def open_command(folder: Path | None, port: int | None, no_browser: bool, lang: 
 
     folder = (folder or _usual_folder()).resolve()
     _need_scenarios(folder)
-    token = secrets.token_urlsafe(
-        24
-    )  # without it, other users of this computer could open the page
+    # Without a token, other users of this computer could open the page.
+    token = secrets.token_urlsafe(24)
     port = port or _free_port()
     address = f"http://{_HERE}:{port}/?token={token}"
     parameters = {"folder": str(folder), "home": str(Path.cwd())}
@@ -105,7 +104,7 @@ def _serve(notebook: Path, *, port: int, token: str, opened: Callable[[], None])
         Voila={
             "ip": _HERE,
             "port": port,
-            "port_retries": 0,  # another port would not be that of the address
+            "port_retries": 0,  # the address is printed with this port
             "token": token,
             "open_browser": False,
             "log_level": "ERROR",

@@ -74,7 +74,7 @@ def run_command(
         for place, stage in enumerate(order, 1):
             where = {"place": place, "of": len(order), "stage": stage}
             if stage == "report":
-                if is_bill:  # which costs nothing
+                if is_bill:  # a report costs nothing
                     continue
                 options = {"scenarios": [source], "parameters": asked["parameters"]}
             else:

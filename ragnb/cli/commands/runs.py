@@ -131,7 +131,7 @@ def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
     pending = []
     for n, is_stopped_early in zip(runs["pending"], runs["stopped_early"], strict=True):
         text = count(n)
-        if is_stopped_early:  # as the gates were decided: these cells are not waited for
+        if is_stopped_early:  # the gates are decided: nobody waits for these cells
             text += f" ({say('runs.stopped_early')})"
         pending.append(text)
     shown = runs.assign(tokens=tokens, pending=pending, took=runs["seconds"].map(_duration))

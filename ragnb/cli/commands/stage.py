@@ -64,7 +64,7 @@ class Stage:
         settings = terminal.overrides(asked.pop("parameters"), asked.pop("lang"))
         self.scenario = scenario_of(source, settings, "cases")
         self.dry_run: bool = asked.pop("dry_run")
-        # The other stages take the cases that an earlier stage made; a bill does not ask that they be current.
+        # The other stages take the cases that an earlier stage made; for a bill these need not be current.
         if name != "generate":
             self.scenario = with_cases(self.scenario, name, current=not self.dry_run)
         self.say = texts.load(self.scenario.lang)
@@ -138,7 +138,7 @@ class Stage:
         passages = passages_of(
             scenario.documents, encoding=scenario.encoding, columns=scenario.columns
         )
-        # As many as will be generated, from one passage after the other.
+        # As many as will be generated, taking the passages in turn.
         sources = islice(cycle(passages["text"]), scenario.generation.questions)
         cases = []
         for n, passage in enumerate(sources, 1):
@@ -217,7 +217,7 @@ class Stage:
         `own_functions`: the system is one of the user's, whose requests nobody here can count.
         """
         words = {name: count(n) for name, n in account.items()}
-        # Parts of the line that are only there where they say something.
+        # Parts of the line that are left empty where they have nothing to say.
         words |= {"pending": "", "probes": "", "own": ""}
         if account["pending"]:
             words["pending"] = self.say("paid.pending", n=count(account["pending"]))

@@ -36,7 +36,7 @@ def read_phoenix(raw: Raw, report: Lossy) -> None:
 def _object_of(cell: Any) -> Mapping[str, Any]:
     """Return the object in a cell, or in its text; an empty one where there is none."""
     if isinstance(cell, str):
-        # JSON, or as pandas writes an object to CSV: a literal of Python. `parse_list` reads lists of both.
+        # JSON, or a Python literal, as pandas writes an object to CSV: `parse_list` reads lists of either.
         items = parse_list(f"[{cell}]")
     else:
         items = [cell]
@@ -64,7 +64,7 @@ def read_annotations(raw: Raw, report: Lossy) -> None:
     kinds = [kind_of.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
     columns["rater_kind"] = kinds
     names = columns.pop("user_id", [None] * len(raw))
-    # Scores that nobody signed are of one rater of their kind.
+    # Scores without a name count as those of one rater of their kind.
     columns["rater"] = [as_id(name) or kind for name, kind in zip(names, kinds, strict=True)]
 
 

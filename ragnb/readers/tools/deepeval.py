@@ -16,7 +16,7 @@ def read_deepeval(raw: Raw, report: Lossy) -> None:
     # The name of a test case may be given by hand, and then occur again.
     if "name" in raw.columns and len({*map(str, raw.columns["name"])}) == len(raw):
         raw.rename({"name": "sample_id"}, report)
-    # In the JSON of a test run, and in the fields of its objects in Python.
+    # The key in the JSON of a test run, and the field of its objects in Python.
     name = next((name for name in ("metricsData", "metrics_data") if name in raw.columns), "")
     lists = [_metrics_in(cell) for cell in raw.columns.get(name, ())]
     if lists and all(row is None for row in lists):
@@ -29,7 +29,7 @@ def read_deepeval(raw: Raw, report: Lossy) -> None:
     columns.pop(name, None)
     why = "a column a metric; thresholds become gates, verdicts are left out"
     report.add("mapped", name, why, len(lists))
-    # Of two metrics of one name, the first in the list counts: reversed, it is the last to be set.
+    # Of two metrics of one name the first in the list counts: in reverse it is set last.
     by_name = [
         {str(metric.get("name")): metric for metric in reversed(metrics or [])} for metrics in lists
     ]

@@ -21,7 +21,7 @@ def read_flattened(raw: Raw, report: Lossy) -> None:
     for name in scores:
         _note_verdicts_beside(raw, name)
     thresholds = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
-    # Before twins go: the column of the status is one of them.
+    # Read before twins are left out, as the column of the status is one of them.
     states = {name: [*columns.get(f"{name}_status", ())] for name in scores}
     differing = _without_twins(raw, scores, report)
     for name in scores:
@@ -60,7 +60,7 @@ def _without_prefixes(raw: Raw, report: Lossy) -> _Shortened:
         # An evaluator whose only number is called output, as in outputs.accuracy.output.
         if short == "output" and evaluator:
             short = evaluator
-        # The reference answer, by its name, or as all that there is of a reference.
+        # The reference answer, by its name or because it is the only reference column.
         if name in references and (len(references) == 1 or "answer" in meanings([rest])):
             short = "ground_truth_answer"
         if side not in TOOLS["flattened"]["sides"] or not short or short in columns:

@@ -180,9 +180,9 @@ def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
                 "pass": part.get("pass"),
                 "reason": part.get("reason"),
                 "threshold": assertion.get("threshold"),
-                # How a message begins is enough; it may go on with a whole reply.
+                # The beginning of a message is enough; it may go on with a whole reply.
                 "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
             }
             by_metric.setdefault(str(assertion.get("metric")), []).append(result)
-    # Several assertions under one metric make its named score together: no result is that of the metric.
+    # Several assertions under one metric make up its named score together: no single result is the metric's.
     return {name: results[0] for name, results in by_metric.items() if len(results) == 1}
