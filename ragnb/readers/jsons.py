@@ -291,7 +291,7 @@ def _begins_record(text: str, start: int) -> bool:
 def read_lines(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read JSON lines; a file that begins as a JSON list, and is one, as that list."""
     # `read_json` calls this function only for a text that begins with a brace, so that the two never call each
-    # other in circles. What begins like a list and is none, such as lines of lists, is refused below with its line.
+    # other in circles. What begins like a list and is none, such as lines of lists, is refused below by line.
     with suppress(RagnbError), document.open() as stream:
         head = stream.read(1 << 10)
         if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
