@@ -411,8 +411,14 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
             return one.given
     if any(records is cells for cells in _lists_in(whole)):
         return records
-    # Where several lists were made one, what is damaged in any of them comes behind the records.
-    return [*records, *(row for one in damaged for row in one.given if not isinstance(row, dict))]
+    # Where several lists were made one, what is damaged in any of them comes behind the records. A list inside a
+    # record, such as its messages, holds no records of the file.
+    inside = {id(cells) for record in records for cells in _lists_in(record)}
+    lost = []
+    for one in damaged:
+        if id(one.records) not in inside:
+            lost += [row for row in one.given if not isinstance(row, dict)]
+    return [*records, *lost]
 
 
 def _lists_in(value: dict[str, Any]) -> Iterator[list[Any]]:

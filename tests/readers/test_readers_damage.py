@@ -312,3 +312,17 @@ def test_damage_counts_in_whichever_of_several_lists_it_stands(tmp_path, content
     assert sum(line["n"] for line in lines if line["what"] == "bad_line") == damaged
     with pytest.raises(RagnbError, match="expected an object"):
         read_scores(path, strict=True)
+
+
+_TURNS = [{"question": "Who?", "answer": "Ann."}, {"question": "When?", "answer": "In May."}]
+
+
+@pytest.mark.parametrize("by_id", [False, True], ids=["one_record", "records_by_id"])
+def test_a_gap_in_a_list_inside_a_record_is_no_damaged_record(tmp_path, by_id):
+    record = {"question": "Why?", "answer": "So.", "faithfulness": 0.5, "history": [*_TURNS, None]}
+    content = {"a": record, "b": {**record, "history": _TURNS}} if by_id else record
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(content))
+    scores = read_scores(path, strict=True)
+    assert scores["faithfulness"].tolist() == [0.5] * (2 if by_id else 1)
+    assert "bad_line" not in {line["what"] for line in scores.attrs["lossy"]}
