@@ -242,13 +242,14 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> Any:
     if scenario.cases is None:
-        step = "add one of them"
+        ratings = ""
         if scenario.ratings:
-            step += (
+            ratings = (
                 f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
             )
         raise RagnbError(
-            f"the scenario names no scores and no traces, so there is nothing to assess; {step}"
+            "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
+            f"{ratings}"
         )
     cases = inputs.read("cases", reading_of_cases, scenario.cases, **options)
     return _kept(inputs, "cases", scenario, cases)

@@ -118,7 +118,8 @@ def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns:
         where = metric_place(scenario, name)
         if where:
             near = did_you_mean(name, [column for column in columns if "__" not in column])
-            raise RagnbError(f"{where}{name!r} is no column of the table; {near}")
+            reason = f"{name!r} is no column of the table; {near}"
+            raise RagnbError(f"{where}{reason}")
 
 
 def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:

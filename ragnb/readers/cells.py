@@ -96,9 +96,8 @@ def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None
             out.append(read(value))
         except (ValueError, TypeError, KeyError) as error:
             shown = repr(value)
-            if len(shown) > 80:
-                shown = f"{shown[:80]}…"
+            cut = "…" if len(shown) > 80 else ""
             raise RagnbError(
-                f"{raw.where(i)}column {name!r}: found {shown}, expected {expected}"
+                f"{raw.where(i)}column {name!r}: found {shown[:80]}{cut}, expected {expected}"
             ) from error
     raw.columns[name] = out

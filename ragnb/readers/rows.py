@@ -366,10 +366,11 @@ def totals_error(file: object, value: Mapping[str, Any]) -> RagnbError | None:
     if not (scored or by_system or summaries or is_counted):
         return None
     signs = listing(dict.fromkeys([*summaries, *by_system, *scored, *counted]), most=6)
+    found = " among ".join((signs, listing(value)))
     return RagnbError(
-        f"{place(file)}holds totals ({signs} among {listing(value)}), one number for all answers or for a system, "
-        "and no answers; read the file that they were computed from, with one record per question (most tools "
-        "write it beside this one, as a list of results, test cases or samples)"
+        f"{place(file)}holds totals ({found}), one number for all answers or for a system, and no answers; read "
+        "the file that they were computed from, with one record per question (most tools write it beside this "
+        "one, as a list of results, test cases or samples)"
     )
 
 
