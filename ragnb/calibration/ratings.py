@@ -299,12 +299,19 @@ def brought_ratings(
     picks: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
     frame = read_ratings(ratings, missing=missing, scale=scale, **picks)
     frame = _under_names(frame, [rater, *named])
-    # Raters that were a column each have a row each now.
-    if "rater" in frame and rater not in frame:
+    if "rater" in frame and rater not in frame and _were_columns(frame["rater"], human):
         frame = frame.assign(**{rater: frame["rater"]})
     frame, judge = _with_judges_named(frame, judge)
     # A single column of people was renamed, and several became the rows of raters.
     return Brought(frame, judge, "human")
+
+
+def _were_columns(raters: pd.Series, human: Names) -> bool:
+    """Whether raters who have a row each now had a column each in the file: the caller's, or human1, human2, …"""
+    from ragnb.calibration.rating_table import NUMBERED  # which stands on this module
+
+    names = raters.dropna().astype(str)
+    return all(name in as_list(human) or NUMBERED.fullmatch(name) for name in names.unique())
 
 
 def brought_judged(
@@ -420,7 +427,7 @@ def _checked(
     by = as_list(asked.by)
     named = [name for name in (*by, *as_list(asked.cluster)) if name not in USUAL]
     wanted = [judge, *sides.human, *sides.raters, *named, *needs]
-    for name in wanted:
+    for name in (*wanted, *_named_of_people(sides, asked)):
         if name not in columns:
             raise RagnbError(
                 f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}"
@@ -465,6 +472,22 @@ def _checked(
     has_both = rows[["judge", "human"]].notna().all(axis=1).to_numpy()
     rows["weight"] = _sampling_weights(table, has_both, where)
     return rows.join(grid), scores
+
+
+def _named_of_people(sides: Sides, asked: Asked) -> list[str]:
+    """Return the columns of raters and of items that the caller named; the usual ones need not be there.
+
+    Without the column of raters each of their ratings would count as an item, and without that of items nothing
+    would be found twice.
+    """
+    named = []
+    # Rows that a judge alone scored have no raters, and raters with a column each need none that names them.
+    if as_list(asked.human) and not sides.raters:
+        named.append(asked.rater)
+    if as_list(asked.human):
+        named.append(asked.item)
+    usual = (Asked.rater, Asked.item)
+    return [name for name in named if name not in usual]
 
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:

@@ -258,6 +258,40 @@ def test_columns_that_the_reader_renames_go_by_the_names_that_the_caller_gave(wa
     assert tables(found)[0]["n"].iloc[0] == 200
 
 
+def long_ratings():
+    """Return 200 items, each rated by two people in rows of their own."""
+    about = rated()[["item_id", "dimension", "cluster", "judge"]]
+    rows = [about.assign(rater=name, human=rated()[name]) for name in ("ann", "bob")]
+    return pd.concat(rows, ignore_index=True)
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+@pytest.mark.parametrize("way", [rn.calibrate, rn.agreement])
+def test_a_column_of_raters_that_is_named_and_not_there_is_asked_for(way, as_file, tmp_path):
+    source = long_ratings()
+    if as_file:
+        source.to_csv(tmp_path / "long.csv", index=False)
+        source = tmp_path / "long.csv"
+    with pytest.raises(RagnbError, match=r"column='ratr' does not exist; did you mean 'rater'\?"):
+        way(source, rater="ratr", scale=SCALE)
+    # Two people on 200 items are 200 pairs; as items of their own they would be 400.
+    assert tables(way(source, scale=SCALE))[0]["n"].iloc[0] == 200
+    alone = one_person().drop(columns="item_id")
+    with pytest.raises(RagnbError, match=r"column='who' does not exist; \(have: "):
+        way(alone, rater="who", scale=SCALE)
+
+
+def test_a_panel_asks_for_the_column_of_raters_that_is_named():
+    frame = long_ratings().assign(second=3)
+    with pytest.raises(RagnbError, match="column='typo' does not exist"):
+        rn.panel(frame, judge=["judge", "second"], rater="typo", scale=SCALE)
+
+
+def test_a_corrected_mean_asks_for_the_column_of_items_that_is_named():
+    with pytest.raises(RagnbError, match=r"column='itm_id' does not exist; did you mean 'item_id'"):
+        rn.corrected_mean(one_person(), judged=further(), item="itm_id", scale=SCALE)
+
+
 # Nothing to look at
 
 
