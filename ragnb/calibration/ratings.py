@@ -189,6 +189,10 @@ def open_ratings(
                     f"column {name!r} is in judged and not in the ratings; add it to the ratings, or, where all "
                     "rows of judged are of what people rated, leave it out of judged"
                 )
+        if asked.whole:
+            _refuse_in_both(_unprefixed(rated), _unprefixed(more), asked.item)
+        else:
+            _refuse_in_both(_keys_of(frame, asked), _keys_of(judged, asked), asked.item)
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
     # Only `dimension` may be missing (see `USUAL`); one label then stands for all rows.
@@ -196,7 +200,10 @@ def open_ratings(
     table = pd.concat(parts, ignore_index=True)
     table["cluster"] = _cluster_codes(table)
     if asked.whole:
-        refuse_twice(table, asked.item)
+        for column in as_list(asked.by):
+            if f":{column}" in table:
+                table[f":{column}"] = _one_spelling(table[f":{column}"])
+        _refuse_twice(table, asked.item)
     else:
         table = counted(_with_labels(table, by))
     if asked.delta is None:
@@ -563,24 +570,68 @@ def with_ends(found: Estimate, name: str = "value", ends: str = "") -> dict[str,
     return {name: found.value, f"{ends}low": found.low, f"{ends}high": found.high}
 
 
-def refuse_twice(table: pd.DataFrame, item: str) -> None:
-    """Refuse an item that appears twice."""
-    keys = table.filter(regex="^:").rename(columns=lambda name: name[1:])
-    further = table["further"]
-    again = keys.assign(further=further).duplicated()
-    # As text: an id may be a number in one of the two tables and a word in the other.
-    in_both = keys.astype(str).duplicated() & further
+def _refuse_twice(table: pd.DataFrame, item: str) -> None:
+    """Refuse an item that one of the two tables holds twice."""
+    keys = _unprefixed(table)
     # Without a column of items, rows that look alike may be of different items.
     if item not in keys:
         return
+    again = keys.assign(further=table["further"]).duplicated()
     if again.any():
         first = keys[again][:1].to_dict("records")[0]
         raise RagnbError(
             f"{first} appears twice; give one row per item, or a column 'rater' that distinguishes them"
         )
+
+
+def _refuse_in_both(rated: pd.DataFrame, further: pd.DataFrame, item: str) -> None:
+    """Refuse rows of `judged` that are in the ratings, too, by the keys that both have."""
+    names = [name for name in rated if name in further]
+    if item not in names:
+        return
+    n_rated = len(rated)
+    codes = {}
+    for name in names:
+        column = pd.concat([rated[name], further[name]], ignore_index=True)
+        # As text: an id may be a number in one of the two tables and a word in the other.
+        codes[name] = text_labels(column).codes
+    keys = pd.MultiIndex.from_frame(pd.DataFrame(codes))
+    # An empty cell names no item.
+    has_item = further[item].notna().to_numpy()
+    in_both = keys[n_rated:].isin(keys[:n_rated]) & has_item
     if in_both.any():
-        first = keys[in_both][:1].to_dict("records")[0]
+        first = further.loc[in_both, names][:1].to_dict("records")[0]
         raise RagnbError(
             f"{int(in_both.sum())} rows of judged are in ratings too, the first {first}: they would count "
             "twice; keep only unlabelled rows in judged"
         )
+
+
+def _keys_of(frame: Any, asked: Asked) -> pd.DataFrame:
+    """Return the columns of a frame of any engine that say which item, of which group, a row is about."""
+    columns = columns_of(frame)
+    names = dict.fromkeys([asked.item, "system", *as_list(asked.by), "dimension"])
+    there = [name for name in names if name in columns]
+    # Without items nothing can be matched, and no row needs to be brought from an engine.
+    if asked.item not in there:
+        return pd.DataFrame()
+    if isinstance(frame, pd.DataFrame):
+        return frame[there]
+    return as_pandas(collected(opened(frame).select(*there)).to_native())
+
+
+def _unprefixed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the caller's columns of a checked table under the caller's names (see `_checked`)."""
+    return table.filter(regex="^:").rename(columns=lambda name: name[1:])
+
+
+def _one_spelling(column: pd.Series) -> pd.Series:
+    """Return labels that a card takes for one, such as 1 and "1", as the first of them; gaps stay."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    codes = text_labels(column).codes
+    cells = column.astype(object)
+    labels, firsts = np.unique(codes, return_index=True)
+    first_spelling = cells.iloc[firsts].to_numpy()[np.searchsorted(labels, codes)]
+    is_label = codes > 0  # 0 is "", which a gap is, too
+    return cells.where(~is_label, pd.Series(first_spelling, column.index, dtype=object))

@@ -80,8 +80,9 @@ def calibrate(
     delta : float, optional
         The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
     judged : DataFrame or path, optional
-        Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
-        score count as such too. The judge's scores on them and on the labelled rows show whether the labels look
+        Further rows with the judge's score alone, for the corrected mean; no item of `ratings` (matched by
+        ``item_id``, dimension and system, as far as both have them). Rows of `ratings` without a human score
+        count as such too. The judge's scores on them and on the labelled rows show whether the labels look
         like a random sample; selection by the *human* score cannot be detected, as the rest is unlabelled.
     groups : sequence of str, optional
         Columns to group bias by; None takes ``system``, answerability and lengths, as available.
@@ -107,8 +108,8 @@ def calibrate(
     Raises
     ------
     RagnbError
-        As `agreement`; for a target outside (0, 1), for `labels_planned` that is no whole number of 1 or more, and
-        for ratings with no row that both rated.
+        As `agreement`; for a target outside (0, 1), for `labels_planned` that is no whole number of 1 or more, for
+        an item in both `ratings` and `judged`, and for ratings with no row that both rated.
 
     Notes
     -----

@@ -292,6 +292,55 @@ def test_a_corrected_mean_asks_for_the_column_of_items_that_is_named():
         rn.corrected_mean(one_person(), judged=further(), item="itm_id", scale=SCALE)
 
 
+# Rows of judged that are in the ratings, too
+
+BOTH = r"2 rows of judged are in ratings too, the first \{'item_id': .*\}: they would count twice"
+
+
+@pytest.mark.parametrize("way", [rn.calibrate, rn.corrected_mean])
+@pytest.mark.parametrize("engine", [lambda frame: frame, pl.from_pandas, pl.LazyFrame])
+def test_judged_rows_that_are_in_the_ratings_too_are_refused(way, engine):
+    ratings, more = one_person(), further()
+    again = ratings.drop(columns="human")[:2]
+    both = pd.concat([more, again], ignore_index=True)
+    with pytest.raises(RagnbError, match=BOTH):
+        way(engine(ratings), judged=engine(both), scale=SCALE)
+    way(engine(ratings), judged=engine(more), scale=SCALE)
+    # The same item on another dimension, or of another system, is another rating.
+    rated = pd.concat([ratings, ratings[:9].assign(dimension="y")])
+    way(rated, judged=pd.concat([more, ratings[9:].assign(dimension="y")]), scale=SCALE)
+
+
+@pytest.mark.parametrize("way", [rn.calibrate, rn.corrected_mean])
+@pytest.mark.parametrize(("of_ratings", "of_judged"), [(int, str), (str, int), (float, str)])
+def test_ids_and_dimensions_are_matched_by_what_they_say_not_by_their_type(
+    way, of_ratings, of_judged
+):
+    ratings = one_person().assign(
+        item_id=np.arange(200).astype(of_ratings), dimension=of_ratings(1)
+    )
+    more = further().assign(item_id=np.arange(198, 698).astype(of_judged), dimension=of_judged(1))
+    with pytest.raises(RagnbError, match=BOTH):
+        way(ratings, judged=more, scale=SCALE)
+    apart = way(ratings, judged=more[2:], scale=SCALE)
+    alike = more[2:].assign(item_id=np.arange(200, 698).astype(of_ratings), dimension=of_ratings(1))
+    assert_same(apart, way(ratings, judged=alike, scale=SCALE))
+
+
+def test_the_corrected_mean_of_a_dimension_counts_its_judged_rows_whatever_their_type():
+    ratings, more = one_person().assign(dimension=1), further().assign(dimension="1")
+    found = rn.corrected_mean(ratings, judged=more, scale=SCALE)
+    assert found[["dimension", "n", "n_judged"]].values.tolist() == [[1, 200, 500]]
+    card = rn.calibrate(ratings, judged=more, scale=SCALE)
+    by_card = card.corrected[card.corrected["way"] == "corrected"].iloc[0]
+    assert found["value"].item() == pytest.approx(by_card["value"], abs=1e-12)
+
+
+def test_rows_without_an_item_are_not_taken_for_one_item():
+    ratings, more = one_person().assign(item_id=None), further().assign(item_id=None)
+    assert n_judged(rn.calibrate(ratings, judged=more, scale=SCALE)) == {500}
+
+
 # Nothing to look at
 
 
