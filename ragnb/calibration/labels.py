@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.calibration.rating_table import JUDGE_NAME, KEYS, NAMES, NUMBERED, Table
+from ragnb.calibration.rating_table import JUDGE_NAME, KEYS, NAMES, NUMBERED, Table, judge_columns
 from ragnb.calibration.ratings import Names, need_pandas
 from ragnb.calibration.scores import Missing, Scale, as_list
 from ragnb.calibration.tidying import about_the_same, finish, joined, tidy
@@ -316,5 +316,6 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     if have_own_ids and "sample_id" in ratings and "sample_id" not in judged:
         ratings = ratings.assign(item_id=ratings["sample_id"])
     keys = [key for key in KEYS if key in judged and key in ratings]
-    rated = ratings[ratings["human"].notna()]
-    return judged[~about_the_same(judged, rated, keys)].reset_index(drop=True)
+    # A row of the ratings that nobody rated counts as judged where it stands, if the judge's score is in it.
+    scored = ratings[["human", *judge_columns(ratings)]].notna().any(axis=1)
+    return judged[~about_the_same(judged, ratings[scored], keys)].reset_index(drop=True)

@@ -336,6 +336,18 @@ def test_the_corrected_mean_of_a_dimension_counts_its_judged_rows_whatever_their
     assert found["value"].item() == pytest.approx(by_card["value"], abs=1e-12)
 
 
+def test_a_row_that_nobody_rated_counts_once_where_the_ratings_hold_it_with_the_judges_score():
+    ratings = one_person().astype({"human": float})
+    ratings.loc[150:, "human"] = np.nan
+    whole = pd.concat([ratings.drop(columns="human"), further()], ignore_index=True)
+    for way in (rn.calibrate, rn.corrected_mean):
+        found = way(ratings, judged=unrated(whole, ratings), scale=SCALE)
+        assert_same(found, way(ratings, judged=further(), scale=SCALE))
+    # Only the judge's table has the scores of these: they are not lost.
+    ratings.loc[150:, "judge"] = np.nan
+    assert len(unrated(whole, ratings)) == 550
+
+
 def test_rows_without_an_item_are_not_taken_for_one_item():
     ratings, more = one_person().assign(item_id=None), further().assign(item_id=None)
     assert n_judged(rn.calibrate(ratings, judged=more, scale=SCALE)) == {500}
