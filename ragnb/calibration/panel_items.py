@@ -96,7 +96,8 @@ class PanelItems:
     def correlation(self, *panels: list[str]) -> Estimate:
         """Return ρ of the median of some judges and people; of two sets, what the first saves beside the second.
 
-        That is 1 − (1 − ρ²)/(1 − ρ²) of the two, the share of the labels.
+        That is 1 − (1 − ρ²)/(1 − ρ²) of the two, the share of the labels. Where the second explains people wholly
+        it is 0: beside it no label is needed, so that none can be saved.
         """
         y = self.human.to_numpy(float)
         # A correlation is a function of these sums, so the jackknife needs nothing but them by cluster.
@@ -110,12 +111,18 @@ class PanelItems:
         sizes = np.bincount(clusters).astype(float)
         if len(panels) == 1:
             return stats.jackknife(_rho, sums, sizes, bounded=True, level=self.level)
+        second = _unexplained(sums.sum(axis=0), _SECOND_PANEL)
+        if second <= _NOTHING:
+            n_clusters = len(sizes)
+            return Estimate(0.0, 0.0, 0.0, 0.0, len(y), n_clusters, max(n_clusters - 1.0, 1.0))
         return stats.jackknife(_saving, sums, sizes, level=self.level)
 
 
 # Where the sums of each of two panels begin, after n, Σy and Σy² of people.
 _FIRST_PANEL = 3
 _SECOND_PANEL = 6
+# A share of variance that is 0 but for rounding; one label in a million that differs leaves more.
+_NOTHING = 1e-9
 
 
 def _rho(sums: npt.NDArray[np.float64], first: int = _FIRST_PANEL) -> npt.NDArray[np.float64]:
@@ -131,6 +138,13 @@ def _rho(sums: npt.NDArray[np.float64], first: int = _FIRST_PANEL) -> npt.NDArra
 
 def _saving(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the share of the labels that the first panel saves beside the second (see `panel`)."""
-    unexplained_by_first = 1 - _rho(sums, _FIRST_PANEL) ** 2
-    unexplained_by_second = 1 - _rho(sums, _SECOND_PANEL) ** 2
-    return np.asarray(1 - unexplained_by_first / unexplained_by_second)
+    by_first = _unexplained(sums, _FIRST_PANEL)
+    by_second = _unexplained(sums, _SECOND_PANEL)
+    # Where the second leaves nothing only without one of the clusters, there is no interval.
+    return np.asarray(1 - by_first / np.where(by_second <= _NOTHING, np.nan, by_second))
+
+
+def _unexplained(sums: npt.NDArray[np.float64], first: int) -> npt.NDArray[np.float64]:
+    """Return 1 − ρ² from sums: the share of the variance of people that a panel does not explain."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(1 - _rho(sums, first) ** 2)

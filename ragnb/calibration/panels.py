@@ -41,8 +41,9 @@ class Panel:
         ``dimension, best`` (the judge that agrees most often), ``gain, gain_low, gain_high, outcome`` (the panel's
         share less that judge's), ``correlated`` (the judge with the highest correlation), ``labels_saved,
         saved_low, saved_high`` (how many of ``n_labels`` labels of people the panel makes needless in a corrected
-        mean, beside that judge), ``n_judged``, and with prices ``extra_cost, saved_cost,
-        saved_cost_low, saved_cost_high, worth`` (``yes, no, undecided``).
+        mean, beside that judge; 0 where that judge explains people wholly and no label is needed), ``n_judged``,
+        and with prices ``extra_cost, saved_cost, saved_cost_low, saved_cost_high, worth`` (``yes, no,
+        undecided``).
     lang : {"en", "zh"}
     """
 

@@ -92,6 +92,44 @@ def test_labels_saved_follow_from_the_correlations_and_their_jackknife():
     )
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("of_judge", [lambda y: y, lambda y: y / 2 + 3])
+def test_beside_a_judge_that_explains_people_wholly_no_label_can_be_saved(of_judge, lang):
+    frame = rated().assign(good=lambda frame: of_judge(frame["human"]))
+    money = {"prices": dict.fromkeys(JUDGES, 0.01), "label_price": 100.0}
+    found = rn.panel(frame, judge=JUDGES, scale=(1, 10), lang=lang, **money)
+    row = found.worth.iloc[0]
+    assert row["correlated"] == "good"
+    assert row[["labels_saved", "saved_low", "saved_high", "saved_cost"]].tolist() == [0, 0, 0, 0]
+    # Nothing is saved, and two further judges cost something.
+    assert row["worth"] == "no"
+    assert "inf" not in found.to_markdown()
+
+
+@pytest.mark.filterwarnings("error")
+def test_all_judges_that_equal_people_save_no_label_and_need_none():
+    frame = rated()
+    frame = frame.assign(**dict.fromkeys(JUDGES, frame["human"]))
+    row = rn.panel(frame, judge=JUDGES, scale=(1, 10)).worth.iloc[0]
+    assert row[["labels_saved", "saved_low", "saved_high", "gain"]].tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_judge_that_errs_in_one_cluster_alone_leaves_the_labels_saved_without_an_interval():
+    frame = rated().assign(good=lambda frame: frame["human"])
+    errs = frame["cluster"] == "d3"
+    frame.loc[errs, "good"] = 11 - frame.loc[errs, "human"]
+    row = rn.panel(frame, judge=JUDGES, scale=(1, 10)).worth.iloc[0]
+    rho = {
+        name: scipy.stats.pearsonr(x, frame["human"]).statistic
+        for name, x in {"panel": frame[JUDGES].median(axis=1), "good": frame["good"]}.items()
+    }
+    saved = 240 * (1 - (1 - rho["panel"] ** 2) / (1 - rho["good"] ** 2))
+    assert row["labels_saved"] == pytest.approx(saved)
+    assert row[["saved_low", "saved_high"]].isna().all()
+
+
 @pytest.mark.parametrize(("price", "worth"), [(0.0001, "yes"), (50.0, "no")])
 def test_prices_decide_whether_it_is_worth_it(price, worth):
     frame = rated(600, good=2.0, fair=2.0, noise=2.0)
