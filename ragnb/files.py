@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import json
@@ -22,6 +23,7 @@ DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.g
 MARKDOWN_SUFFIXES = (".md", ".markdown")
 HTML_SUFFIXES = (".html", ".htm")
 DOCUMENT_SUFFIXES = (".txt", *MARKDOWN_SUFFIXES, *HTML_SUFFIXES, ".pdf")
+_SHOWN = 40  # characters of a path that is too long
 # Names that Windows keeps for devices: no file and no folder can have one.
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
@@ -35,6 +37,26 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
     (True, False)
     """
     return os.path.isdir(path) or (glob.has_magic(os.fspath(path)) and not os.path.isfile(path))
+
+
+def refuse_too_long(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that is longer than the system allows, which most likely is the text of a table.
+
+    Examples
+    --------
+    >>> refuse_too_long("nowhere/scores.csv")
+    """
+    text = os.fspath(path)
+    try:
+        os.stat(text)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise RagnbError(
+                f"{text[:_SHOWN]!r} … ({len(text):,} characters) is too long for a path; name one file; if "
+                "this is the text of a table, write it to a file first, or pass its rows as a list of dicts"
+            ) from None
+    except ValueError:  # of a NUL; whoever looks for the file finds none
+        return
 
 
 def matched(path: str | os.PathLike[str]) -> list[Path]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ragnb.comparison.pairs import REFERENCE, Pairs, RunRows, paired, rows_of
 from ragnb.errors import RagnbError, listing, near_names, need_known, unknown
-from ragnb.files import slug
+from ragnb.files import refuse_too_long, slug
 from ragnb.inputs import read_scenario, scenario_of, streams
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario, load_scenario
@@ -146,6 +146,7 @@ def located(path: str) -> str | None:
     ``latest`` is the newest run of all scenarios, ``reports/NAME/latest`` or ``NAME`` the newest of one;
     ``store.sqlite#RUN`` is a run of a store.
     """
+    refuse_too_long(path)
     file, sign, _ = path.rpartition("#")
     if (sign and Path(file).is_file()) or Path(path).exists():
         return path

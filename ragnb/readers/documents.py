@@ -21,7 +21,7 @@ from ragnb.errors import (
     listing,
     place,
 )
-from ragnb.files import matched
+from ragnb.files import matched, refuse_too_long
 from ragnb.readers.encodings import likely_encoding
 
 # Bytes; a file that unpacks to more is refused, as it may be made to fill the memory.
@@ -200,8 +200,9 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     ------
     RagnbError
         If there is no such file (with the near names of its folder), or it is empty; for a pattern that nothing
-        fits, and a folder without Parquet and JSONL files.
+        fits, a folder without Parquet and JSONL files, and a path that is longer than the system allows.
     """
+    refuse_too_long(source)
     with naming_its_folder(source):
         paths = _paths_of(source)
     return [Document(path, encoding) for path in paths]

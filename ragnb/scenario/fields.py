@@ -150,7 +150,8 @@ def _baseline(value: Any, info: ValidationInfo) -> Any:
             f"{shown(value)} is not a baseline; name a system, or a file or run to compare with"
         )
     path = _folder(info) / value
-    if path.exists():
+    # Unlike `Path.exists`, this is also False for a name that is too long for a path.
+    if os.path.exists(path):
         return path.resolve()
     return str(value)
 
@@ -169,8 +170,9 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
             "is a list of files; name one file, or a pattern such as 'scores/*.parquet'"
         )
     if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
+        given = str(value) if isinstance(value, Path) else value
         raise ValueError(
-            f"{shown(value)} is not a path; name one file, relative to the scenario's folder"
+            f"{shown(given)} is not a path; name one file, relative to the scenario's folder"
         )
     folder = _folder(info)
     may_be_several = info.field_name in ("scores", "traces")

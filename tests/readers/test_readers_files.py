@@ -13,6 +13,7 @@ import tracemalloc
 import unicodedata
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -839,3 +840,53 @@ def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, name):
         assert name not in REFUSED_LARGE
         pd.testing.assert_frame_equal(large[0], small[0])
         assert large[1:] == small[1:]
+
+
+# Paths that lead nowhere
+
+
+TOO_LONG = {
+    "a name": "a" * 300,
+    "a pattern": "a" * 300 + "/*.csv",
+    "a path": "a/" * 3000,
+    "the text of a table": "question,faithfulness\n" + "Who?,0.5\n" * 900,
+}
+
+
+@pytest.mark.parametrize("path", TOO_LONG.values(), ids=TOO_LONG)
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_scores,
+        read_cases,
+        read_traces,
+        read_gold,
+        rn.read_ratings,
+        rn.inspect_file,
+        rn.compare,
+        rn.calibrate,
+    ],
+)
+def test_a_path_that_is_too_long_is_refused_in_words(read, path):
+    with pytest.raises(RagnbError, match="too long for a path; name one file") as caught:
+        read(path)
+    assert f"({len(path):,} characters)" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_name_that_is_too_long_for_a_path_may_name_a_baseline(tmp_path):
+    table = pd.DataFrame({"question": ["a", "b"], "faithfulness": [0.5, 0.7]})
+    file = write(tmp_path, "scores.csv", table.to_csv(index=False))
+    long = "b" * 300
+    both = pd.concat([table.assign(system=long), table.assign(system="new")])
+    both.to_csv(tmp_path / "both.csv", index=False)
+    result = rn.assess(tmp_path / "both.csv", baseline=long, candidate="new")
+    assert result.scenario.baseline == long
+    with pytest.raises(RagnbError, match="too long for a path"):
+        rn.assess(file, baseline=long)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_with_a_nul_is_shown_and_not_called_by_its_type(kind):
+    with pytest.raises(RagnbError, match=r"key 'scores': 'a\\x00b' is not a path; name one file"):
+        rn.assess(kind("a\0b"))
