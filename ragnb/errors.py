@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import math
 import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -11,6 +12,9 @@ from numbers import Integral
 from os import PathLike
 from types import ModuleType
 from typing import Any
+
+# More than any file has rows. An int has no end of its own, and one that no float holds fails in a division.
+MOST_COUNTED = 10**12
 
 
 class RagnbError(ValueError):
@@ -201,13 +205,21 @@ def _not_installed(module: str, extra: str) -> MissingExtraError:
 
 
 def need_whole(name: str, value: Any) -> None:
-    """Refuse an argument that is not a whole number of 1 or more.
+    """Refuse an argument that is not a whole number of 1 or more, up to `MOST_COUNTED`.
 
     Examples
     --------
     >>> need_whole("n", 3)
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if is_whole and abs(int(value)) > MOST_COUNTED:
+        # Python writes no number of more than 4,300 digits.
+        sign = "" if value > 0 else "-"
+        exponent = int(math.log10(abs(int(value))))
+        raise RagnbError(
+            f"{name} is about {sign}10^{exponent}; give a whole number of 1 or more, up to {MOST_COUNTED:,}"
+        )
+    if not is_whole or int(value) < 1:
         raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
 
 

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from ragnb.errors import did_you_mean
+from ragnb.errors import MOST_COUNTED, did_you_mean
 from ragnb.files import is_pattern, matched
 from ragnb.scenario.source import flow, invisible, nfc
 from ragnb.schema import METRICS, Frozen, Metric, Rubric, known_metric, refuse
@@ -291,10 +291,8 @@ def _need_known(name: str, known: list[str], where: str | int) -> None:
 
 Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-# More than any file has rows. An int has no end of its own, and one that no float holds fails in a division.
-_MOST_COUNTED = 10**12
 _MOST_QUESTIONS = 10**6
-Count = Annotated[int, Field(strict=True, ge=1, le=_MOST_COUNTED)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNTED)]
 Labels = Annotated[Count, AfterValidator(_with_ratings)]
 Encoding = Annotated[str, Field(strict=True), AfterValidator(_encoding)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(_pattern)]

@@ -9,7 +9,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.calibration import unrated
-from ragnb.errors import RagnbError
+from ragnb.errors import MOST_COUNTED, RagnbError
 
 SCALE = (1, 5)
 WAYS = {"calibrate": rn.calibrate, "agreement": rn.agreement, "mean": rn.corrected_mean}
@@ -372,3 +372,18 @@ def test_ratings_without_a_row_say_so(way, engine):
 def test_no_column_of_scores_is_refused_by_its_argument(way, role):
     with pytest.raises(RagnbError, match=rf"{role}=\[\] names no column of scores; name one"):
         WAYS[way](one_person(), **{role: []})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "value",
+    [10**12 + 1, 10**400, 10**5000, -(10**5000)],
+    ids=lambda value: f"{value.bit_length()} bits",
+)
+def test_a_plan_of_more_labels_than_there_can_be_is_refused(value):
+    at = r"labels_planned is about -?10\^\d+; give a whole number of 1 or more, up to 1,000,000,"
+    with pytest.raises(RagnbError, match=at):
+        rn.calibrate(one_person(), scale=SCALE, labels_planned=value)
+    # The end itself is the scenario's, too.
+    card = rn.calibrate(one_person(), scale=SCALE, labels_planned=MOST_COUNTED)
+    assert card.footer["labels_planned"] == MOST_COUNTED
