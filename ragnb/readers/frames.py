@@ -213,8 +213,8 @@ def _from_pandas(source: pd.DataFrame, report: Lossy) -> dict[str, Values]:
     """Return the columns of a pandas frame, behind the named levels of its index."""
     index = source.index
     # Integers without a name only number the rows; anything else may have said something.
-    unnamed = index.nlevels == 1 and index.name is None
-    if unnamed and not pd.api.types.is_integer_dtype(index):
+    unnamed = [index.get_level_values(i) for i, name in enumerate(index.names) if name is None]
+    if any(not pd.api.types.is_integer_dtype(level) for level in unnamed):
         report.add("left_out", "", "index without a name", len(source))
     check_columns(source)
     levels = [name for name in index.names if name is not None and name not in source.columns]

@@ -385,14 +385,7 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
     """Return the records of an object that holds them under a key of its own, else the object itself."""
     rows = value.get("data")
     if isinstance(rows, list) and isinstance(value.get("schema"), dict):
-        # pandas, ``orient="table"``: a single index was no column of the frame; levels of several may have been.
-        index = value["schema"].get("primaryKey")
-        rows_without_index = []
-        for row in rows:
-            if isinstance(row, dict):
-                row = {name: cell for name, cell in row.items() if [name] != index}
-            rows_without_index.append(row)
-        return rows_without_index
+        return _without_unnamed_index(rows, value["schema"], report)
     for sign, (what, step) in NO_RESULTS.items():
         # The file with the results holds the link, too.
         if sign in value and "testRunData" not in value:
@@ -419,6 +412,39 @@ def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
         if id(one.records) not in inside:
             lost += [row for row in one.given if not isinstance(row, dict)]
     return [*records, *lost]
+
+
+def _without_unnamed_index(rows: list[Any], schema: dict[str, Any], report: Lossy) -> list[Any]:
+    """Return the records that pandas writes with ``orient="table"``, without index levels that had no name.
+
+    As of a frame in memory, a level with a name is a column, and one that only numbers the rows is not missed.
+    """
+    key = schema.get("primaryKey")
+    levels = key if isinstance(key, list) else []
+    # What pandas calls levels without a name; a frame with a level that is really named so cannot be told apart.
+    if len(levels) == 1:
+        names_of_unnamed = ["index"]
+    else:
+        names_of_unnamed = [f"level_{i}" for i in range(len(levels))]
+    unnamed = {name for name, usual in zip(levels, names_of_unnamed, strict=True) if name == usual}
+    if not unnamed:
+        return rows
+    fields = schema.get("fields")
+    if not isinstance(fields, list):
+        fields = []
+    integers = [
+        field.get("name")
+        for field in fields
+        if isinstance(field, dict) and field.get("type") == "integer"
+    ]
+    if any(name not in integers for name in unnamed):
+        report.add("left_out", "", "index without a name", len(rows))
+    without_index = []
+    for row in rows:
+        if isinstance(row, dict):
+            row = {name: cell for name, cell in row.items() if name not in unnamed}
+        without_index.append(row)
+    return without_index
 
 
 def _lists_in(value: dict[str, Any]) -> Iterator[list[Any]]:

@@ -211,6 +211,40 @@ def test_a_frame_in_memory_is_not_changed():
     pd.testing.assert_frame_equal(frame, before)
 
 
+INDEXES = {
+    "numbers": pd.Index([5, 6]),
+    "texts": pd.Index(["x", "y"]),
+    "named numbers": pd.Index([5, 6], name="sample_id"),
+    "named texts": pd.Index(["x", "y"], name="qid"),
+    "levels": pd.MultiIndex.from_arrays([["s", "t"], ["x", "y"]], names=["system", "sample_id"]),
+    "levels without names": pd.MultiIndex.from_arrays([["s", "t"], [5, 6]]),
+    "levels of numbers": pd.MultiIndex.from_arrays([[1, 2], [5, 6]]),
+    "one level without a name": pd.MultiIndex.from_arrays(
+        [["s", "t"], ["x", "y"]], names=[None, "sample_id"]
+    ),
+}
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_json_of_a_frame_with_its_schema_is_read_as_the_frame_with_its_index(index, tmp_path):
+    frame = pd.DataFrame({"question": ["Who?", "What?"], "faithfulness": [0.5, 0.7]}, index)
+    frame.to_json(tmp_path / "a.json", orient="table")
+    found = read_scores(tmp_path / "a.json")
+    want = read_scores(frame)
+    pd.testing.assert_frame_equal(found, want)
+    left_out = [row["detail"] for row in want.attrs["lossy"] if row["what"] == "left_out"]
+    assert [r["detail"] for r in found.attrs["lossy"] if r["what"] == "left_out"] == left_out
+    # Numbers without a name are no loss; texts are one that is told.
+    is_told = any(
+        index.names[i] is None and not pd.api.types.is_integer_dtype(index.get_level_values(i))
+        for i in range(index.nlevels)
+    )
+    assert left_out == ["index without a name"] * is_told
+    if "sample_id" in index.names:
+        ids = index.get_level_values("sample_id")
+        assert found["sample_id"].tolist() == [str(one) for one in ids]
+
+
 def test_a_named_index_becomes_a_column():
     frame = pd.DataFrame({"faithfulness": [1.0]}, index=pd.Index(["007"], name="sample_id"))
     assert read_scores(frame)["sample_id"].tolist() == ["007"]
