@@ -73,7 +73,10 @@ def since_of(w: Formatter) -> Since | None:
         if threshold is None:
             return None
         rows = _right_by_score(table, threshold, w.better[primary["metric"]])
-    return Since(_serious_first(rows), primary, threshold, is_last_run(w))
+    # A metric that is not on the page is one of labels, such as `correct_outcome`, which is better higher.
+    lower_is_better = w.better.get(primary["metric"]) == "lower"
+    rows = _serious_first(rows, lower_is_better=lower_is_better)
+    return Since(rows, primary, threshold, is_last_run(w))
 
 
 def _right_by_label(table: pd.DataFrame) -> pd.DataFrame:
@@ -103,14 +106,17 @@ def _milder_threshold(w: Formatter, metric: str) -> float | None:
     return threshold
 
 
-def _serious_first(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the questions by the label that they have now, and within a label by how far the score fell."""
+def _serious_first(rows: pd.DataFrame, *, lower_is_better: bool) -> pd.DataFrame:
+    """Return the questions by the label that they have now, and within a label by how much worse the score is."""
     place = {label: i for i, label in enumerate(BAD_FIRST)}
     # Right answers and questions without a label come last.
     label_rank = rows["now_label"].map(place).fillna(len(place))
-    rows = rows.assign(_label_rank=label_rank, _rise=rows["now"] - rows["before"])
-    rows = rows.sort_values(["_label_rank", "_rise"], kind="stable", ignore_index=True)
-    return rows.drop(columns=["_label_rank", "_rise"])
+    gain = rows["now"] - rows["before"]
+    if lower_is_better:
+        gain = -gain
+    rows = rows.assign(_label_rank=label_rank, _gain=gain)
+    rows = rows.sort_values(["_label_rank", "_gain"], kind="stable", ignore_index=True)
+    return rows.drop(columns=["_label_rank", "_gain"])
 
 
 _CHANGED = ("questions_changed", "documents_changed", "references_changed", "judge_changed")

@@ -110,6 +110,40 @@ def test_the_four_counts_balance(pairs):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "better"), [("faithfulness", "higher"), ("noise_sensitivity", "lower")]
+)
+@pytest.mark.parametrize("turned", ["broken", "fixed"])
+def test_the_largest_losses_come_first_whichever_direction_is_better(name, better, turned):
+    # A rate has no weight, so that the metric itself decides and no weighted score.
+    metric = rn.Metric(name, role="rate", better=better)
+    bad = np.round([0.5 + 0.04 * i for i in range(10)], 2)  # past 0.3, where lower is better
+    fine = np.full(30, 0.05)
+    mixed = fine.copy()
+    mixed[20:] = bad
+    if better == "higher":
+        fine, mixed = 1 - fine, 1 - mixed
+    now, before = (mixed, fine) if turned == "broken" else (fine, mixed)
+    ids = [f"q{i}" for i in range(30)]
+    rows = pd.DataFrame(
+        {
+            "sample_id": ids * 2,
+            "system": ["new"] * 30 + ["old"] * 30,
+            name: [*now, *before],
+        }
+    )
+    sheet = rn.assess(rows, baseline="old", candidate="new", gates=[], metrics=[metric])
+    found = since_of(Formatter(sheet))
+    assert found.primary["metric"] == name
+    questions = getattr(found, turned)["sample_id"].tolist()
+    # The last one differs most.
+    from_largest = [f"q{i}" for i in range(29, 19, -1)]
+    if turned == "broken":
+        assert questions == from_largest
+    else:
+        assert questions == from_largest[::-1]
+
+
 def test_labels_decide_where_there_are_any():
     sheet = rn.assess(
         ROOT / "scenarios/quickstart_weak.yaml", baseline=ROOT / "scenarios/quickstart.yaml"
