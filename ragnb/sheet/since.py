@@ -73,7 +73,7 @@ def since_of(w: Formatter) -> Since | None:
         if threshold is None:
             return None
         rows = _right_by_score(table, threshold, w.better[primary["metric"]])
-    # A metric that is not on the page is one of labels, such as `correct_outcome`, which is better higher.
+    # With labels the metric need have no row on the page, and so no direction there.
     lower_is_better = w.better.get(primary["metric"]) == "lower"
     rows = _serious_first(rows, lower_is_better=lower_is_better)
     return Since(rows, primary, threshold, is_last_run(w))
