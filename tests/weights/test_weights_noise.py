@@ -314,3 +314,126 @@ def test_conversations_are_a_source_as_documents_would_be(seed):
     assert talks.shares["share"].tolist() == of_documents.shares["share"].tolist()
     assert "conversations" in talks.steps["spend_on"].tolist()
     assert "conversations" in talks.summary
+
+
+def unbalanced(seed, documents=True):
+    """Return scores of questions that are asked, answered and judged unequally often."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for g in range(6):
+        of_document = rng.normal(0, 0.1)
+        for k in range(rng.integers(1, 5)):
+            of_question = rng.normal(0, 0.2)
+            for i in range(rng.integers(1, 4)):
+                of_answer = rng.normal(0, 0.1)
+                for n in range(rng.integers(1, 4)):
+                    score = 0.5 + of_document + of_question + of_answer + rng.normal(0, 0.05)
+                    rows.append((f"d{g}", f"q{g}.{k}", i + 1, n + 1, score))
+    frame = pd.DataFrame(rows, columns=["doc_name", "sample_id", "repeat", "judge_repeat", "m"])
+    return frame if documents else frame.drop(columns="doc_name")
+
+
+def by_definition(frame):
+    """Return variances and numbers of documents, questions, answers and calls, with harmonic mean numbers."""
+    answers = {key: part["m"].to_numpy() for key, part in frame.groupby(["sample_id", "repeat"])}
+    questions = {}
+    for (question, _), scores in answers.items():
+        questions.setdefault(question, []).append(scores.mean())
+    has_documents = "doc_name" in frame
+    of = frame.drop_duplicates("sample_id").set_index("sample_id")
+    documents = {}
+    for question, means in questions.items():
+        name = of.loc[question, "doc_name"] if has_documents else question
+        documents.setdefault(name, []).append(np.mean(means))
+
+    def mean_square(groups):
+        ss = sum(((np.array(group) - np.mean(group)) ** 2).sum() for group in groups)
+        df = sum(len(group) - 1 for group in groups)
+        return ss / df if df else 0.0
+
+    def harmonic(groups):
+        return len(groups) / sum(1 / len(group) for group in groups)
+
+    s, r = harmonic(answers.values()), harmonic(questions.values())
+    calls, of_answers = mean_square(answers.values()), mean_square(questions.values())
+    between = mean_square([[np.mean(means) for means in documents.values()]])
+    of_questions = mean_square(documents.values()) if has_documents else between
+    v_a = max(of_answers - calls / s, 0)
+    v_q = max(of_questions - max(of_answers, calls / s) / r, 0)
+    v_d = 0.0
+    if has_documents:
+        v_d = max(between - of_questions / harmonic(documents.values()), 0)
+    q = len(questions)
+    return [v_d, v_q, v_a, calls], [len(documents), q, q * r, q * r * s]
+
+
+@pytest.mark.parametrize("documents", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_unequal_designs_are_split_by_their_harmonic_numbers_and_jackknifed(seed, documents):
+    frame = unbalanced(seed, documents)
+    found = rn.noise(frame, metrics=[METRIC], level=0.9).shares
+    first = 0 if documents else 1
+
+    def shares(frame):
+        variances, numbers = by_definition(frame)
+        parts = np.array(variances[first:]) / numbers[first:]
+        return parts / parts.sum()
+
+    variances, numbers = by_definition(frame)
+    names = ["documents", "questions", "answers", "judge"][first:]
+    assert found["source"].tolist() == names
+    assert found["variance"].tolist() == pytest.approx(variances[first:])
+    assert found["n"].tolist() == [round(number) for number in numbers[first:]]
+    assert found["share"].tolist() == pytest.approx(shares(frame))
+    cluster = frame["doc_name" if documents else "sample_id"]
+    without = np.array([shares(frame[cluster != name]) for name in cluster.unique()])
+    g = len(without)
+    se = np.sqrt((g - 1) / g * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    margin = scipy_stats.t.ppf(0.95, g - 1) * se
+    assert found["low"].tolist() == pytest.approx(np.clip(shares(frame) - margin, 0, 1))
+    assert found["high"].tolist() == pytest.approx(np.clip(shares(frame) + margin, 0, 1))
+    assert (found["n_clusters"] == g).all()
+
+
+@pytest.mark.parametrize("documents", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_step_spends_the_budget_on_one_thing_alone(seed, documents):
+    frame = unbalanced(seed, documents)
+    costs, budget = {"question": 5.0, "answer": 2.0, "judge": 0.5}, 90.0
+    found = rn.noise(frame, metrics=[METRIC], costs=costs, budget=budget).steps
+    (v_d, v_q, v_a, v_j), (g, q, a, j) = by_definition(frame)
+    answer = costs["answer"] + j / a * costs["judge"]
+    question = costs["question"] + a / q * answer
+
+    def se(g, q, a, j):
+        return (v_d / g + v_q / q + v_a / a + v_j / j) ** 0.5
+
+    now = se(g, q, a, j)
+    more = budget / question
+    grown = 1 + more / q
+    expected = {
+        "questions": (more, se(g, q * grown, a * grown, j * grown)),
+        "answers": (budget / answer, se(g, q, a + budget / answer, j + budget / answer * j / a)),
+        "judge": (budget / 0.5, se(g, q, a, j + budget / 0.5)),
+    }
+    if documents:
+        expected["documents"] = (more * g / q, se(g * grown, q * grown, a * grown, j * grown))
+    steps = found.set_index("spend_on")
+    assert set(steps.index) == set(expected)
+    for name, (bought, after) in expected.items():
+        row = steps.loc[name]
+        assert (row["more"], row["se_now"], row["se_after"]) == pytest.approx((bought, now, after))
+        assert row["best"] == (after == min(end for _, end in expected.values()))
+    by_default = rn.noise(frame, metrics=[METRIC], costs=costs).steps.set_index("spend_on")
+    assert by_default.loc["questions", "more"] == pytest.approx(q)
+
+
+def test_a_metric_without_a_total_is_split_all_the_same_and_rates_enter_no_total():
+    frame = unbalanced(2).assign(n=lambda rows: 7 * rows["m"], rate=lambda rows: rows["m"] > 0.5)
+    metrics = [METRIC, rn.Metric("n", -70, 70)]
+    assert rn.noise(frame, metrics=metrics).shares["metric"].unique().tolist() == ["m", "n"]
+    rate = rn.Metric("rate", role="rate")
+    both = rn.noise(frame.assign(rate=frame["rate"].astype(float)), metrics=[METRIC, rate])
+    assert both.shares["metric"].unique().tolist() == ["m", "rate"]
+    alike = rn.noise(frame, metrics=[METRIC, rn.Metric("n", -10, 10)])
+    assert alike.shares["metric"].unique().tolist() == ["weighted_score", "m", "n"]
