@@ -63,6 +63,7 @@ ROOMS = {
     ],
     "ragnb/comparison": [
         "tests/comparison/test_comparison_estimates.py",
+        "tests/comparison/test_comparison_rows.py",
         "tests/comparison/test_comparison_standings.py",
         "tests/comparison/test_comparison_changed.py",
         "tests/comparison/test_comparison_weights.py",
