@@ -25,9 +25,18 @@ def wilson_roots(p, n, quantile):
 
 
 def by_hand(
-    value, se, g_eff, n_kish, ends, *, binary=False, sum_h4=None, elsewhere=None, level=0.95,
+    value,
+    se,
+    g_eff,
+    n_kish,
+    ends,
+    *,
+    binary=False,
+    sum_h4=None,
+    elsewhere=None,
+    level=0.95,
     fraction=None,
-):  # fmt: skip
+):
     """The interval as the docstring of `mean_interval` has it."""
     kept = 1.0
     if fraction is not None:
