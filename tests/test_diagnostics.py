@@ -61,7 +61,8 @@ def fired(scores: pd.DataFrame, **options) -> dict[str, str]:
 
 
 def test_bars_are_the_published_ones():
-    assert {rule.name: (rule.warning, rule.critical) for rule in RULES} == BARS
+    bars = {rule.name: (rule.warning, rule.critical) for rule in RULES}
+    assert bars == BARS, "BARS of this file repeats the thresholds of rules.toml"
     assert all(rule.metric in METRICS for rule in RULES)
 
 
@@ -144,7 +145,8 @@ def test_the_other_condition_keeps_a_slack_in_its_favour():
 def test_every_rule_speaks_both_languages_with_the_same_settings(rule, lang):
     causes, actions = rule_texts(rule, lang)
     other_causes, other_actions = rule_texts(rule, "en")
-    assert len(causes) == len(other_causes) >= 1
+    place = f"[rules.{rule.name}] of ragnb/texts/{lang}.toml"
+    assert len(causes) == len(other_causes) >= 1, f"{place} needs causes and actions"
     assert [a["setting"] for a in actions] == [a["setting"] for a in other_actions]
     han = [
         bool(re.search("[\u4e00-\u9fff]", text)) for text in causes + [a["text"] for a in actions]

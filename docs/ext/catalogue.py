@@ -109,6 +109,11 @@ class Words:
 def pages(lang: str) -> dict[str, str]:
     """Return the pages in one language: path below `generated/` → Markdown."""
     words = Words(lang)
+    for name in METRICS:
+        if "name" not in words.metric(name):
+            raise SystemExit(f"ragnb/texts/{lang}.toml: [metrics.{name}] is missing, or its name")
+        if name not in words.prose["metrics"]:
+            raise SystemExit(f"docs/ext/catalogue.{lang}.toml: [metrics.{name}] is missing")
     made = {
         "index": index,
         "metrics": metrics,
@@ -206,7 +211,9 @@ def metrics(words: Words) -> str:
 
 
 def _metric(words: Words, name: str) -> list[str]:
-    metric, told, own = METRICS[name], words.metric(name), words.prose["metrics"][name]
+    metric = METRICS[name]
+    told = words.metric(name)
+    own = words.prose["metrics"][name]
     rule = RULES.get(name)
     low = "when_low" if metric.better == "higher" else "when_high"
     todo = words["see_rule"].format(rule=link("rule", name)) if rule else own["low"]

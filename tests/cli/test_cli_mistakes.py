@@ -513,7 +513,8 @@ def test_every_option_with_a_value_has_an_example_that_its_type_takes():
             if not option.opts[0].startswith("-") or getattr(option, "is_flag", False):
                 continue
             flag = option.opts[-1] if option.opts[-1].startswith("--") else option.opts[0]
-            example = OPTION_EXAMPLES.get(f"{name} {flag}") or OPTION_EXAMPLES[flag]
+            example = OPTION_EXAMPLES.get(f"{name} {flag}") or OPTION_EXAMPLES.get(flag)
+            assert example is not None, f"[examples] of ragnb/cli/options.toml: {name} {flag}"
             words = example.split() if option.nargs != 1 else [example]
             assert len(words) == option.nargs, (name, flag)
             for word in words:

@@ -248,7 +248,7 @@ def test_every_number_of_a_heading_is_counted_anew(run):
     known = known_numbers(sheet) | of_findings(sheet)
     for section in sheet.sections():
         strange = [one for one in tokens(section.finding) if one not in known]
-        assert not strange, section.finding
+        assert not strange, f"{section.finding}: count {strange} in of_findings"
 
 
 def test_a_name_that_turns_the_order_of_signs_does_not_turn_the_sentence_around_it():
