@@ -106,8 +106,11 @@ def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
     """Say what is wrong with the application id of a store; refuse a file that is none, and other versions."""
     names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
     version = pragma(file, "user_version")
-    is_marked = pragma(file, "application_id") == int.from_bytes(APPLICATION, "big")
-    if not is_marked and (names or not new):
+    mark = pragma(file, "application_id")
+    is_marked = mark == int.from_bytes(APPLICATION, "big")
+    # What a process leaves that is killed after it made the file and before it made the tables.
+    is_begun = not names and mark == 0 and pragma(file, "schema_version") == 0
+    if not is_marked and (names or not (new or is_begun)):
         # Without `calls`, which stores of version 1 lack: they, too, are refused as stores and not as other files.
         if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
             raise no_store(path)

@@ -552,6 +552,9 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
     if path is not None and not (new and is_empty(path)):
         copy = _whole_copy(path, new)
         if not new:
+            if not copy.execute("SELECT 1 FROM sqlite_master").fetchone():
+                # Only begun, when the process was killed: to read it is to read an empty store.
+                make_tables(copy)
             return copy
         # It was made to find damage before anything is written; what is written goes into the file.
         copy.close()

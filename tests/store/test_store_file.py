@@ -22,6 +22,7 @@ from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
 from ragnb.store import Cell, Client, Outcome, Store, estimate, run_cells
 from ragnb.store.loop import _QUIET
+from ragnb.store.store import opened
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = json.dumps(
@@ -648,3 +649,27 @@ def test_what_reads_never_makes_a_store(tmp_path, capsys, database):
     assert os.listdir(tmp_path) == ["a.sqlite"]
     Store(path).close()
     assert main(["runs", str(path)]) == 0
+
+
+def test_a_store_that_a_kill_left_without_tables_is_an_empty_one(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    assert path.stat().st_size > 0
+    with Store(path, new=False) as store:
+        assert store.runs().empty
+    with opened(path, new=False) as store:
+        assert store.claims().empty
+    assert main(["runs", str(path), "--verify"]) == 0
+    with Store(path) as store:
+        assert store.runs().empty
+    with Store(path, new=False) as store:
+        assert store.runs().empty
+
+
+def test_a_file_of_others_without_tables_is_no_store(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA application_id = 7")
+    with pytest.raises(RagnbError, match="not a ragnb store"):
+        Store(path, new=False)
