@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragnb.stats import kish, mean_interval
+from ragnb.stats import flip_probability, kish, mean_interval
 
 
 def between(x, least, most):
@@ -151,3 +151,16 @@ def test_identical_scores_of_a_wide_range_have_an_interval_on_the_range():
 
 def test_nothing_is_no_effective_number():
     assert kish([0.0, 4.0], [0.0, 8.0]).tolist() == [0.0, 2.0]
+
+
+def test_of_no_scores_there_is_no_interval_and_no_warning():
+    nothing = np.zeros(2)
+    for end in mean_interval(
+        nothing / nan, nothing / nan, nothing, nothing, (0, 1), elsewhere=(nothing, nothing)
+    ):
+        assert np.isnan(end).all()
+
+
+@pytest.mark.parametrize(("se", "df"), [(0.0, 12.0), (nan, 12.0), (0.1, nan), (0.1, inf)])
+def test_without_an_error_or_its_degrees_of_freedom_no_repeat_can_be_foretold(se, df):
+    assert isnan(flip_probability(0.8, 0.7, se, df))

@@ -316,3 +316,10 @@ def test_the_curve_of_clustered_labels_is_the_interval_of_so_many_clusters():
     whole = stats.label_budget(flags, documents, target=0.7)["labels"]
     assert (whole[0], whole[-1]) == (10, max(4 * n, 200, int(1.5 * max(marked))))
     assert set(marked) <= set(whole)
+
+
+def test_the_curve_goes_half_as_far_again_as_the_labels_that_are_likely_to_do():
+    flags = [1] * 167 + [0] * 33
+    likely = stats.labels_needed(flags, target=0.8).likely
+    assert likely == 2354
+    assert stats.label_budget(flags, target=0.8)["labels"][-1] == int(1.5 * likely)

@@ -142,3 +142,10 @@ def test_slower_and_faster_are_equally_sure():
     assert slower.value == -faster.value > 0
     assert slower.p == faster.p
     assert (slower.low, slower.high) == (-faster.high, -faster.low)
+
+
+def test_a_difference_of_nothing_has_no_number():
+    nan = float("nan")
+    found = stats.quantile_difference([nan, 1.0], [2.0, nan], 0.5)
+    assert np.isnan([found.value, found.low, found.high, found.se, found.p]).all()
+    assert (found.n, found.n_clusters) == (0, 0)
