@@ -146,3 +146,35 @@ def test_the_total_adds_up_what_both_sides_have_and_turns_what_is_better_low(see
     assert row["se"] == pytest.approx(expected.se)
     assert row["df"] == pytest.approx(expected.df)
     assert (row["wins"], row["losses"]) == ((values > 1e-9).sum(), (values < -1e-9).sum())
+
+
+@pytest.mark.parametrize(("n", "is_told"), [(2, False), (3, True)])
+def test_a_correlation_is_that_of_three_questions_or_more(n, is_told):
+    new, old = [0.1, 0.5, 0.9][:n], [0.3, 0.4, 0.6][:n]
+    frame = pd.DataFrame(
+        {
+            "sample_id": [*range(n)] * 2,
+            "system": ["new"] * n + ["old"] * n,
+            "faithfulness": new + old,
+        }
+    )
+    row = rn.compare(frame, baseline="old").iloc[0]
+    assert np.isnan(row["correlation"]) == (not is_told)
+    if is_told:
+        assert row["correlation"] == pytest.approx(np.corrcoef(new, old)[0, 1])
+
+
+@pytest.mark.parametrize(("n_lost", "outcome"), [(2, "better"), (3, "undecided")])
+def test_a_tenth_of_the_baselines_scores_may_be_lost_where_a_scenario_says_so(n_lost, outcome):
+    old = np.linspace(0.3, 0.6, 20)
+    new = old + np.tile([0.25, 0.27], 10)
+    new[:n_lost] = np.nan
+    frame = pd.DataFrame(
+        {
+            "sample_id": [*range(20)] * 2,
+            "system": ["new"] * 20 + ["old"] * 20,
+            "faithfulness": [*new, *old],
+        }
+    )
+    row = rn.compare(frame, baseline="old", allow={"questions": 0.1}).iloc[0]
+    assert (row["n_lost"], row["outcome"]) == (n_lost, outcome)
