@@ -230,3 +230,11 @@ def test_a_share_within_tolerance_has_the_interval_of_a_share_and_coefficients_t
     assert ends(stats.quadratic_kappa(judge, human, (1, 5), cluster, level=0.95)) == (
         pytest.approx(ends(kappa), nan_ok=True)
     )
+
+
+@given(RATED)
+def test_limits_of_clustered_ratings_lie_in_the_middle_of_their_intervals(rows):
+    judge, human, cluster = rows
+    for limit in stats.limits_of_agreement(judge + 2, human, cluster):
+        if np.isfinite(limit.low):
+            assert (limit.low + limit.high) / 2 == pytest.approx(limit.value)

@@ -164,3 +164,8 @@ def test_of_no_scores_there_is_no_interval_and_no_warning():
 @pytest.mark.parametrize(("se", "df"), [(0.0, 12.0), (nan, 12.0), (0.1, nan), (0.1, inf)])
 def test_without_an_error_or_its_degrees_of_freedom_no_repeat_can_be_foretold(se, df):
     assert isnan(flip_probability(0.8, 0.7, se, df))
+
+
+def test_a_repeat_has_at_least_one_degree_of_freedom():
+    assert flip_probability(0.8, 0.7, 0.1, 0.4) == flip_probability(0.8, 0.7, 0.1, 1.0)
+    assert flip_probability(0.8, 0.7, 0.1, 1.0) == pytest.approx(scipy.stats.t.cdf(-1 / sqrt(2), 1))
