@@ -127,8 +127,8 @@ _NOTHING = 1e-9
 
 def _rho(sums: npt.NDArray[np.float64], first: int = _FIRST_PANEL) -> npt.NDArray[np.float64]:
     """Return Pearson's correlation with the human scores from sums, those of a panel from `first` on."""
-    n, y, yy = (sums[..., k] for k in range(3))
-    x, xx, xy = (sums[..., first + k] for k in range(3))
+    n, y, yy = np.moveaxis(sums[..., :3], -1, 0)
+    x, xx, xy = np.moveaxis(sums[..., first : first + 3], -1, 0)
     # All three are n² times what their names say, which the quotient cancels.
     covariance = n * xy - x * y
     variance_of_panel = n * xx - x * x

@@ -381,8 +381,18 @@ def _drawn(rng: np.random.Generator, sizes: npt.NDArray[np.int64], total: int, n
     if total > units:
         return rng.multinomial(total, sizes / total, size=(n,)).astype(float)
     # All units are of size 1: drawing them one by one is the multinomial, and faster.
-    picked = rng.integers(0, units, (n, total))
+    return drawn_counts(rng, units, total, n).astype(float)
+
+
+def drawn_counts(rng: np.random.Generator, units: int, draws: int, n: int) -> npt.NDArray[np.intp]:
+    """Return how often each of some equal units is drawn in n resamples with replacement, shape (n, units).
+
+    Examples
+    --------
+    >>> drawn_counts(np.random.default_rng(0), 1, 3, 2).tolist()
+    [[3], [3]]
+    """
+    picked = rng.integers(0, units, (n, draws))
     # Each resample is counted in bins of its own.
     bins = picked + units * np.arange(n)[:, None]
-    counts = np.bincount(bins.ravel(), minlength=n * units)
-    return counts.reshape(n, units).astype(float)
+    return np.bincount(bins.ravel(), minlength=n * units).reshape(n, units)

@@ -10,7 +10,7 @@ import numpy as np
 from ragnb.errors import RagnbError
 from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values
 from ragnb.stats.clustered import NONE, Estimate, checked, cluster_codes, packed
-from ragnb.stats.intervals import jackknife_se, mean_interval
+from ragnb.stats.intervals import drawn_counts, jackknife_se, mean_interval
 
 _BLOCK = 4_000_000  # counts of resamples × values held at once: 32 MB
 _FAR = 16.0  # standard errors: farther off no interval reaches
@@ -152,15 +152,17 @@ def quantile_difference(
     rng = np.random.default_rng(seed)
     new_order = np.argsort(x)
     old_order = np.argsort(y)
+    x = x[new_order]
+    y = y[old_order]
+    new_code = code[new_order]
+    old_code = code[old_order]
     drawn_differences = np.empty(max(min(resamples, _DRAWS // len(x)), _FEWEST))
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(drawn_differences), step):
         part = drawn_differences[start : start + step]
-        # The clusters of each resample are counted in bins of its own.
-        bins = rng.integers(0, g, (len(part), g)) + g * np.arange(len(part))[:, None]
-        drawn = np.bincount(bins.ravel(), minlength=len(part) * g).reshape(-1, g)
-        of_new = _quantiles(x[new_order], drawn[:, code[new_order]], q)
-        of_old = _quantiles(y[old_order], drawn[:, code[old_order]], q)
+        drawn = drawn_counts(rng, g, g, len(part))
+        of_new = _quantiles(x, drawn[:, new_code], q)
+        of_old = _quantiles(y, drawn[:, old_code], q)
         part[:] = of_new - of_old
     low, high = np.quantile(drawn_differences, [(1 - level) / 2, (1 + level) / 2])
     beyond = min(int((drawn_differences >= 0).sum()), int((drawn_differences <= 0).sum()))

@@ -110,7 +110,7 @@ def by_cluster(rows: pd.DataFrame, name: str, design: Design) -> ByCluster:
     questions["cluster"] = questions.index
     has_documents = False
     if design.doc is not None:
-        named = _document_of(rows, design).reindex(questions.index)
+        named = document_of(rows, design).reindex(questions.index)
         # A question without a document is a cluster of its own.
         cluster = named.astype(object).where(named.notna(), questions.index.to_series())
         has_documents = 1 < cluster.nunique() < len(questions)
@@ -148,8 +148,15 @@ def by_cluster(rows: pd.DataFrame, name: str, design: Design) -> ByCluster:
     )
 
 
-def _document_of(rows: pd.DataFrame, design: Design) -> pd.Series[Any]:
-    """Return the document of each question, by question: that of its first row."""
+def document_of(rows: pd.DataFrame, design: Design) -> pd.Series[Any]:
+    """Return the document of each question, by question: that of its first row.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"q": ["a", "a", "b"], "doc": ["x", "x", "y"]})
+    >>> document_of(rows, Design("q", "again", None, "doc", "documents", {}, None, 0.95)).to_dict()
+    {'a': 'x', 'b': 'y'}
+    """
     first = rows.drop_duplicates(design.question)
     return first.set_index(design.question)[design.doc]
 

@@ -17,6 +17,7 @@ from ragnb.weights.components import (
     ByCluster,
     Design,
     by_cluster,
+    document_of,
     shares_of,
     steps_of,
     worth_of,
@@ -288,8 +289,7 @@ def _passing(table: pd.DataFrame, rows: pd.DataFrame, design: Design) -> pd.Data
         most = 0
     documents = None
     if design.doc is not None:
-        first = rows.drop_duplicates(design.question)
-        documents = first.set_index(design.question)[design.doc]
+        documents = document_of(rows, design)
     found = []
     for k in range(1, most + 1):
         # C(right, k)/C(n, k), a factor at a time.
